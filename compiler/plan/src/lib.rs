@@ -1,0 +1,1 @@
+//! The plan: the contract between compiler and runtime.

@@ -1,0 +1,1 @@
+//! The little languages inside YAML strings.

@@ -1,0 +1,1 @@
+//! A world model that drives the engine.

@@ -1,0 +1,1 @@
+//! Executes plans: journal, transports, providers, secrets.

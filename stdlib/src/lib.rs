@@ -1,0 +1,1 @@
+//! Providers, recipes and presets as data.

@@ -1,0 +1,1 @@
+//! Real and fake servers for the end-to-end tests.
