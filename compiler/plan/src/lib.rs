@@ -1,1 +1,9 @@
-//! The plan: the contract between compiler and runtime.
+//! The plan: the contract between the compiler, which writes it, and the runtime, which executes nothing else.
+//! It knows no YAML, no network and no clock.
+
+pub mod capacity;
+pub mod ids;
+pub mod model;
+
+pub use ids::{StepIx, TargetIx};
+pub use model::*;
