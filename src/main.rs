@@ -1,3 +1,28 @@
-//! The command line of manent.
+//! The command line of manent: reads arguments, calls the verb, prints what ended it, exits with its code.
+//! It decides nothing about runs; the engine does.
 
-fn main() {}
+mod clean;
+mod cli;
+mod clock;
+mod console;
+mod exit;
+mod fault;
+mod project;
+mod verbs;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    let context = cli::Context::new(&cli.global);
+    let exit = match verbs::run(&cli.verb, &context) {
+        Ok(exit) => exit,
+        Err(fault) => {
+            context.console.fault(&fault);
+            fault.exit
+        }
+    };
+    ExitCode::from(exit.code())
+}

@@ -1,0 +1,17 @@
+//! The verbs: one file each, and which one is meant.
+//! This file must not do any work.
+
+pub(crate) mod completions;
+pub(crate) mod init;
+
+use crate::cli::{Context, Verb};
+use crate::exit::Exit;
+use crate::fault::Fault;
+
+/// Runs a verb to its end.
+pub(crate) fn run(verb: &Verb, context: &Context) -> Result<Exit, Fault> {
+    match verb {
+        Verb::Init(args) => init::run(args, context),
+        Verb::Completions(args) => completions::run(args, context),
+    }
+}
