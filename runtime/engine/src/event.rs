@@ -70,6 +70,11 @@ pub enum Event {
         /// In words.
         note: String,
     },
+    /// A drain's time was over and connections were left; they are cut.
+    Cut {
+        /// How many, as far as they could be counted.
+        connections: u64,
+    },
     /// The step in hand ended.
     Ended {
         /// How.

@@ -1,0 +1,194 @@
+//! Run a procedure on the targets, some at once. A call whose outcome is unknown is settled by asking the target, never
+//! by a blind repetition. It must not know what the procedure does.
+
+use manent_plan::{Action, TargetIx};
+
+use super::{Ctx, Move, Stage};
+use crate::call::{Call, CallNo, Ledger, Probed, Procedure, Ran};
+use crate::event::{Cause, Effect};
+use crate::state::Node;
+use crate::time::Timestamp;
+
+/// Beyond a procedure's own timeouts: connecting, and hearing of the end.
+const MARGIN_MS: u64 = 30_000;
+/// Distance between two probes of a call in doubt.
+const PROBE_MS: u64 = 1_000;
+
+pub(super) fn next(ctx: Ctx<'_>, procedure: Procedure) -> Move {
+    let nodes = ctx.active.nodes.get(&ctx.active.stage);
+    let node = |target: &TargetIx| nodes.and_then(|nodes| nodes.get(target));
+    if let Some(again) = ctx.active.targets.iter().find_map(|target| match node(target) {
+        Some(Node::Again { no }) => Some((*target, *no)),
+        _ => None,
+    }) {
+        return perform(ctx, procedure, again.0, Some(again.1));
+    }
+    if let Some(probe) = due_probe(ctx, procedure, &node) {
+        return probe;
+    }
+    let busy = ctx.active.flying.len();
+    let doubts = ctx.active.targets.iter().filter_map(|target| match node(target) {
+        Some(Node::Doubt { next, .. }) => Some(*next),
+        _ => None,
+    });
+    let wake = doubts.min();
+    if ctx.active.targets.iter().any(|target| matches!(node(target), Some(Node::Failed { .. }))) {
+        // Nothing new is begun; what runs is heard first.
+        return if busy > 0 || wake.is_some() { Move::Wait(wake) } else { failed(ctx, procedure, &node) };
+    }
+    let waiting = ctx.active.targets.iter().find(|target| node(target).is_none());
+    match waiting {
+        Some(_) if busy >= ctx.plan.rollout.parallelism.max(1) as usize => Move::Wait(wake),
+        Some(_) if !gate_is_fresh(ctx, procedure) => Move::To(Stage::Gate),
+        Some(target) => perform(ctx, procedure, *target, None),
+        None if busy > 0 || wake.is_some() => Move::Wait(wake),
+        None => Move::next(),
+    }
+}
+
+/// Right before a node is touched, the newest read must show it out; a read of long ago does not.
+fn gate_is_fresh(ctx: Ctx<'_>, procedure: Procedure) -> bool {
+    let gated = match procedure {
+        Procedure::Apply | Procedure::Undo => ctx.sees_members(),
+        Procedure::Current
+        | Procedure::PostTest
+        | Procedure::Custom(_)
+        | Procedure::UndoCustom(_)
+        | Procedure::Activate(_)
+        | Procedure::UndoActivate(_) => false,
+    };
+    let Some(pool) = ctx.pool().filter(|_| gated) else { return true };
+    match &ctx.state.view {
+        Some((read, view)) => {
+            let out = ctx.active.targets.iter().all(|target| view.out(*target));
+            out && *read >= ctx.active.began && ctx.now.since(*read) <= pool.poll_interval_ms
+        }
+        None => false,
+    }
+}
+
+fn due_probe<'n>(ctx: Ctx<'_>, procedure: Procedure, node: &impl Fn(&TargetIx) -> Option<&'n Node>) -> Option<Move> {
+    ctx.active.targets.iter().find_map(|target| {
+        let Some(Node::Doubt { no, until, next, .. }) = node(target) else { return None };
+        let asked = ctx.active.flying.values().any(|call| matches!(call, Call::Probe { of, .. } if of == no));
+        let due = !asked && ctx.now >= *next;
+        let until = (*until).max(ctx.now.plus(PROBE_MS));
+        due.then(|| Move::call(Call::Probe { of: *no, procedure, target: *target, until }))
+    })
+}
+
+fn perform(ctx: Ctx<'_>, procedure: Procedure, target: TargetIx, again: Option<CallNo>) -> Move {
+    let new = ctx.plan.release.clone();
+    let before = ctx.state.target(target).and_then(|target| target.before.clone()).flatten();
+    let back = ctx.plan.steps.get(ctx.active.step.at()).is_some_and(|step| step.kind.is_compensation());
+    let (release, from) = if back { (before, new) } else { (new, None) };
+    let until = ctx.now.plus(timeout(ctx, procedure)).plus(MARGIN_MS);
+    Move::Call { call: Call::Run { procedure, target, release, from, until }, again, note: None }
+}
+
+/// What a procedure may take at most, in ms.
+fn timeout(ctx: Ctx<'_>, procedure: Procedure) -> u64 {
+    let procedures = &ctx.plan.procedures;
+    let custom = |list: &[manent_plan::Custom], at: u32, undo: bool| {
+        list.get(at as usize).map_or(0, |custom| {
+            actions(if undo { custom.undo.as_deref().unwrap_or_default() } else { &custom.run })
+        })
+    };
+    match procedure {
+        Procedure::Current => actions(&procedures.deploy.current),
+        Procedure::Apply => actions(&procedures.deploy.apply).saturating_add(actions(&procedures.deploy.retain)),
+        Procedure::Undo => actions(&procedures.deploy.undo),
+        Procedure::PostTest => procedures.post_test.iter().map(|test| test.within_ms).fold(0, u64::saturating_add),
+        Procedure::Custom(at) => custom(&procedures.steps, at, false),
+        Procedure::UndoCustom(at) => custom(&procedures.steps, at, true),
+        Procedure::Activate(at) => custom(&procedures.activate, at, false),
+        Procedure::UndoActivate(at) => custom(&procedures.activate, at, true),
+    }
+}
+
+fn actions(list: &[Action]) -> u64 {
+    let each = list.iter().map(|action| match action {
+        Action::Run { timeout_ms, .. }
+        | Action::Sh { timeout_ms, .. }
+        | Action::Upload { timeout_ms, .. }
+        | Action::Http { timeout_ms, .. } => *timeout_ms,
+        Action::Wait { ms } => *ms,
+    });
+    each.fold(0, u64::saturating_add)
+}
+
+fn failed<'n>(ctx: Ctx<'_>, procedure: Procedure, node: &impl Fn(&TargetIx) -> Option<&'n Node>) -> Move {
+    let mut cause = Cause::new("");
+    let mut said = Vec::new();
+    let mut effect = Effect::None;
+    for target in &ctx.active.targets {
+        match node(target) {
+            Some(Node::Failed { reason, begun, unknown }) => {
+                said.push(format!("`{}`: {reason}", ctx.plan.target_name(*target)));
+                cause.targets.push(*target);
+                if unknown.is_some() {
+                    cause.unknown.push(*target);
+                }
+                effect = if *begun { Effect::Certain } else { effect };
+            }
+            Some(Node::Done { .. }) => effect = Effect::Certain,
+            Some(Node::Running { .. } | Node::Doubt { .. } | Node::Again { .. }) | None => {}
+        }
+    }
+    if !cause.unknown.is_empty() {
+        effect = Effect::Possible;
+    }
+    let what = match procedure {
+        Procedure::PostTest => "the post-test failed on ",
+        _ => "failed on ",
+    };
+    cause.message = format!("{what}{}", said.join("; "));
+    Move::Fail { cause, effect }
+}
+
+/// What a node becomes by the answer of its probe.
+pub(crate) fn settle_probe(
+    procedure: Procedure,
+    no: CallNo,
+    until: Timestamp,
+    wanted: Option<&Option<String>>,
+    answer: Probed,
+    at: Timestamp,
+) -> Option<Node> {
+    let there = wanted.is_some_and(|wanted| answer.release.as_ref() == Some(wanted));
+    let doubt = |reason: String| {
+        if at >= until {
+            Node::Failed { reason, begun: true, unknown: Some(no) }
+        } else {
+            Node::Doubt { no, until, next: at.plus(PROBE_MS), reason }
+        }
+    };
+    let recipe = match procedure {
+        Procedure::Apply | Procedure::Undo => true,
+        Procedure::Current
+        | Procedure::PostTest
+        | Procedure::Custom(_)
+        | Procedure::UndoCustom(_)
+        | Procedure::Activate(_)
+        | Procedure::UndoActivate(_) => false,
+    };
+    Some(match answer.ledger {
+        Ledger::Ended(Ran::Done { output }) => Node::Done { output },
+        Ledger::Ended(Ran::Failed { begun, reason }) => Node::Failed { reason, begun, unknown: None },
+        Ledger::Ended(Ran::Unknown { reason }) => Node::Failed { reason, begun: true, unknown: Some(no) },
+        Ledger::Running => doubt(String::from("it is still running")),
+        Ledger::Unreachable { reason } => doubt(format!("it cannot be asked: {reason}")),
+        // Somebody else brought the release, or the ledger is gone with the work done: a repetition is not needed.
+        Ledger::Absent if recipe && there => Node::Done { output: None },
+        Ledger::Absent | Ledger::Partial => Node::Again { no },
+        Ledger::Died if recipe && there => Node::Done { output: None },
+        // Recipes may be repeated; the read has shown that it is still needed. A new number, since the old one is spent.
+        Ledger::Died if recipe && answer.release.is_some() => return None,
+        Ledger::Died if recipe => doubt(String::from("it was cut off, and the release on the target cannot be told")),
+        Ledger::Died => Node::Failed {
+            reason: String::from("it was cut off on the target before it ended, and cannot be repeated safely"),
+            begun: true,
+            unknown: None,
+        },
+    })
+}
