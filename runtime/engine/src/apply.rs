@@ -211,7 +211,8 @@ impl RunState {
             if target.out.is_none()
                 && let Some(view) = view
             {
-                let out = (0_u32..).zip(view.seen_everywhere(*at)).filter(|(_, seen)| seen.admin == Admin::Out);
+                let out =
+                    (0_u32..).zip(view.seen_everywhere(*at)).filter(|(_, seen)| seen.admin == Admin::Out);
                 target.left_out = out.map(|(instance, _)| instance).collect();
             }
         }
@@ -303,7 +304,8 @@ impl RunState {
         let Some(stage) = list.get(active.stage as usize).copied() else { return };
         let good = stage::good(Ctx { plan, state: self, active, now: at }, stage, view);
         let now = identities(view);
-        let reloaded = view.complete() && !active.memory.identities.is_empty() && active.memory.identities != now;
+        let reloaded =
+            view.complete() && !active.memory.identities.is_empty() && active.memory.identities != now;
         self.view = Some((at, view.clone()));
         if reloaded {
             self.note(at, "a load balancer was reloaded or restarted: what it showed before counts no more");
@@ -410,7 +412,14 @@ impl RunState {
     }
 
     /// Work on a target came to something.
-    fn node(&mut self, at: Timestamp, procedure: Procedure, target: TargetIx, release: Option<String>, node: Node) {
+    fn node(
+        &mut self,
+        at: Timestamp,
+        procedure: Procedure,
+        target: TargetIx,
+        release: Option<String>,
+        node: Node,
+    ) {
         let Some(active) = &mut self.active else { return };
         let Some(state) = self.targets.get_mut(target.at()) else { return };
         let recipe = matches!(procedure, Procedure::Apply | Procedure::Undo);
@@ -587,7 +596,12 @@ fn tried_again(node: &mut Node, at: Timestamp) -> bool {
         }
         Node::Failed { unknown: None, .. } => false,
         Node::Running { no, until } => {
-            *node = Node::Doubt { no: *no, until: *until, next: at, reason: String::from("it was still running") };
+            *node = Node::Doubt {
+                no: *no,
+                until: *until,
+                next: at,
+                reason: String::from("it was still running"),
+            };
             true
         }
         Node::Doubt { next, .. } => {

@@ -14,17 +14,23 @@ impl RunState {
     pub fn working(&self, plan: &Plan, step: StepIx) -> Vec<TargetIx> {
         let Some(kind) = plan.steps.get(step.at()).map(|step| &step.kind) else { return Vec::new() };
         let batch = plan.targets_of(step);
-        let keep = |wanted: &dyn Fn(TargetIx) -> bool| batch.iter().copied().filter(|at| wanted(*at)).collect();
+        let keep =
+            |wanted: &dyn Fn(TargetIx) -> bool| batch.iter().copied().filter(|at| wanted(*at)).collect();
         match kind {
             StepKind::Config | StepKind::Bake | StepKind::Approve => Vec::new(),
             StepKind::Preflight => batch,
-            StepKind::Drain | StepKind::DrainWait | StepKind::PostTest | StepKind::Custom(_) | StepKind::Activate(_) => {
-                keep(&|at| !self.current(plan, at))
-            }
+            StepKind::Drain
+            | StepKind::DrainWait
+            | StepKind::PostTest
+            | StepKind::Custom(_)
+            | StepKind::Activate(_) => keep(&|at| !self.current(plan, at)),
             StepKind::Deploy => keep(&|at| !self.current(plan, at) && !self.has_release(plan, at)),
-            StepKind::Restore | StepKind::RestoreWait => keep(&|at| !self.current(plan, at) && !self.stays_out(at)),
+            StepKind::Restore | StepKind::RestoreWait => {
+                keep(&|at| !self.current(plan, at) && !self.stays_out(at))
+            }
             StepKind::UndoDrain => keep(&|at| {
-                self.target(at).is_some_and(|target| target.out.is_some() && !target.abandoned) && !self.stays_out(at)
+                self.target(at).is_some_and(|target| target.out.is_some() && !target.abandoned)
+                    && !self.stays_out(at)
             }),
             StepKind::UndoDeploy => {
                 let begun = self.begun_of_compensated(plan, step);
@@ -61,12 +67,11 @@ impl RunState {
             .find(|edge| edge.kind == EdgeKind::Compensates && edge.from == compensation)
             .and_then(|edge| self.steps.get(edge.to.at()));
         match undone {
-            Some(
-                StepState::Done(ended) | StepState::Retried(ended) | StepState::Failed { ended, .. },
-            ) => ended.begun.clone(),
-            Some(StepState::Waiting | StepState::Active | StepState::Skipped { .. } | StepState::Undone) | None => {
-                BTreeSet::new()
+            Some(StepState::Done(ended) | StepState::Retried(ended) | StepState::Failed { ended, .. }) => {
+                ended.begun.clone()
             }
+            Some(StepState::Waiting | StepState::Active | StepState::Skipped { .. } | StepState::Undone)
+            | None => BTreeSet::new(),
         }
     }
 
@@ -80,7 +85,9 @@ impl RunState {
             let left = match state {
                 StepState::Done(_) | StepState::Retried(_) => true,
                 StepState::Failed { effect, .. } => *effect != Effect::None,
-                StepState::Waiting | StepState::Active | StepState::Skipped { .. } | StepState::Undone => false,
+                StepState::Waiting | StepState::Active | StepState::Skipped { .. } | StepState::Undone => {
+                    false
+                }
             };
             let (true, Some(place)) = (left, step.place) else { continue };
             match step.reversal {

@@ -60,11 +60,11 @@ fn in_hand(plan: &Plan, state: &RunState, active: &Active, now: Timestamp) -> Co
         {
             Command::Record(Event::Noted { note })
         }
-        Move::Call { call, again, .. } => {
-            Command::Perform(again.unwrap_or(CallNo(state.next_call)), call)
-        }
+        Move::Call { call, again, .. } => Command::Perform(again.unwrap_or(CallNo(state.next_call)), call),
         Move::Wait(until) => Command::Rest(until),
-        Move::Next { cut: Some(connections), .. } if !has_cut(state) => Command::Record(Event::Cut { connections }),
+        Move::Next { cut: Some(connections), .. } if !has_cut(state) => {
+            Command::Record(Event::Cut { connections })
+        }
         Move::Next { .. } => match list.get(active.stage as usize + 1) {
             Some(_) => Command::Record(Event::Entered { stage: active.stage.saturating_add(1) }),
             None => ended(End::Done),
@@ -118,11 +118,14 @@ fn works_on_targets(kind: &StepKind) -> bool {
 
 fn nothing_to_do(kind: &StepKind) -> &'static str {
     match kind {
-        StepKind::Restore | StepKind::RestoreWait => "its members are current, or somebody else had taken them out",
-        StepKind::UndoDrain => "no member of the batch is out by manent's hand and can go back",
-        StepKind::UndoDeploy | StepKind::UndoCustom(_) | StepKind::UndoRestore | StepKind::UndoActivate(_) => {
-            "nothing of it was begun that can be undone"
+        StepKind::Restore | StepKind::RestoreWait => {
+            "its members are current, or somebody else had taken them out"
         }
+        StepKind::UndoDrain => "no member of the batch is out by manent's hand and can go back",
+        StepKind::UndoDeploy
+        | StepKind::UndoCustom(_)
+        | StepKind::UndoRestore
+        | StepKind::UndoActivate(_) => "nothing of it was begun that can be undone",
         StepKind::Config
         | StepKind::Preflight
         | StepKind::Drain
@@ -151,7 +154,11 @@ fn between(plan: &Plan, state: &RunState) -> Command {
     if let Some((by, rollback)) = &state.cancelled {
         let cause = Cause::new(format!("cancelled by {by}"));
         let forward = matches!(state.way, Way::Forward { .. });
-        return if *rollback && forward { Command::Record(Event::TurnedBack { cause }) } else { stop(state, cause) };
+        return if *rollback && forward {
+            Command::Record(Event::TurnedBack { cause })
+        } else {
+            stop(state, cause)
+        };
     }
     let failed = match next_step(plan, state) {
         Some(step) => match state.steps.get(step.at()) {
@@ -195,7 +202,9 @@ fn after_failure(plan: &Plan, state: &RunState, step: StepIx, cause: Cause) -> C
             let message = format!("the way back stopped at {}", cause.message);
             stop(state, Cause { message, ..cause })
         }
-        (Way::Forward { .. } | Way::Ended { .. }, OnFailure::Rollback) => Command::Record(Event::TurnedBack { cause }),
+        (Way::Forward { .. } | Way::Ended { .. }, OnFailure::Rollback) => {
+            Command::Record(Event::TurnedBack { cause })
+        }
         (Way::Forward { .. } | Way::Ended { .. }, OnFailure::Stop) => stop(state, cause),
     }
 }
@@ -221,7 +230,10 @@ fn finish(plan: &Plan, state: &RunState) -> Command {
         }
         Way::Back { cause, barrier, .. } => {
             let cause = match barrier {
-                Some(barrier) => Cause { message: format!("{}; the way back ends there: {barrier}", cause.message), ..cause.clone() },
+                Some(barrier) => Cause {
+                    message: format!("{}; the way back ends there: {barrier}", cause.message),
+                    ..cause.clone()
+                },
                 None => cause.clone(),
             };
             let undone = state.steps.iter().any(|step| matches!(step, StepState::Undone));

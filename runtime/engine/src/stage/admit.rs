@@ -54,12 +54,12 @@ fn blocked(ctx: Ctx<'_>, pool: &Pool, why: Blocked) -> Move {
     let read = ctx.active.memory.read.unwrap_or(ctx.now);
     if read >= limit {
         let waited = crate::words::duration(pool.drain_timeout_ms);
-        let message = format!("{} did not go out within {waited}: {}", ctx.members(&ctx.active.targets), why.words());
+        let message =
+            format!("{} did not go out within {waited}: {}", ctx.members(&ctx.active.targets), why.words());
         return Move::Fail { cause: Cause::new(message), effect: Effect::None };
     }
     Move::Postpone { blocked: why, next: read.plus(pool.poll_interval_ms).min(limit) }
 }
-
 
 /// The limit of members out by manent's hand: the wave's own, while it runs.
 fn limit(ctx: Ctx<'_>) -> u32 {
@@ -82,9 +82,12 @@ fn heads(ctx: Ctx<'_>, view: &PoolView) -> Heads {
 /// Heads without a read: what manent itself did is known.
 fn out_and_batch(ctx: Ctx<'_>) -> Heads {
     let batch = &ctx.active.targets;
-    let others = ctx.state.targets.iter().enumerate().filter(|(at, target)| {
-        target.out.is_some() && !batch.iter().any(|member| member.at() == *at)
-    });
+    let others = ctx
+        .state
+        .targets
+        .iter()
+        .enumerate()
+        .filter(|(at, target)| target.out.is_some() && !batch.iter().any(|member| member.at() == *at));
     Heads { healthy: 0, taken: 0, out: counted(others.count()), batch: counted(batch.len()) }
 }
 
@@ -106,7 +109,11 @@ fn in_words(ctx: Ctx<'_>, shortfall: Shortfall, view: Option<&PoolView>) -> Bloc
 /// Members that count, and those that do not with what each instance shows.
 fn names(ctx: Ctx<'_>, view: &PoolView) -> (Vec<String>, Vec<String>) {
     let words = |seen: &[Seen]| {
-        let each = view.instances.iter().zip(seen).map(|(instance, seen)| format!("{} on {}", seen.words, instance.name));
+        let each = view
+            .instances
+            .iter()
+            .zip(seen)
+            .map(|(instance, seen)| format!("{} on {}", seen.words, instance.name));
         each.collect::<Vec<_>>().join(", ")
     };
     let mut serving = Vec::new();
@@ -145,7 +152,9 @@ impl Blocked {
             Blocked::Floor { have, taken, need, out, .. } => {
                 let stay = have.saturating_sub(*taken);
                 let why = if out.is_empty() { String::new() } else { format!(" ({})", out.join("; ")) };
-                format!("{have} healthy in service, {taken} of them in the batch: {stay} would stay, the floor is {need}{why}")
+                format!(
+                    "{have} healthy in service, {taken} of them in the batch: {stay} would stay, the floor is {need}{why}"
+                )
             }
             Blocked::Limit { out, batch, limit } => {
                 format!("{out} out already and {batch} in the batch, at most {limit} may be out")
@@ -154,7 +163,9 @@ impl Blocked {
                 format!("not every load balancer answers ({})", instances.join("; "))
             }
             Blocked::Raced { have, need } => {
-                format!("after the drain only {have} were healthy in service, the floor is {need}; somebody else took members out, so the batch was put back")
+                format!(
+                    "after the drain only {have} were healthy in service, the floor is {need}; somebody else took members out, so the batch was put back"
+                )
             }
         }
     }

@@ -33,7 +33,8 @@ pub(super) fn next(ctx: Ctx<'_>, to: Detour, cause: &Cause) -> Move {
             ctx.pairs(&ctx.active.targets, false, |_, seen| !matches!(seen.admin, Admin::In | Admin::Idle))
         }
         Detour::TakeOutAndFail => {
-            let sick: Vec<_> = ctx.active.targets.iter().copied().filter(|target| !view.serves(*target)).collect();
+            let sick: Vec<_> =
+                ctx.active.targets.iter().copied().filter(|target| !view.serves(*target)).collect();
             ctx.pairs(&sick, false, |_, seen| seen.admin != Admin::Out)
         }
     };

@@ -45,7 +45,10 @@ fn wait(ctx: Ctx<'_>) -> Move {
         return Move::next();
     }
     if let Some(trouble) = memory.trouble.as_ref().filter(|trouble| trouble.permanent) {
-        return Move::Detour(Detour::PutBackAndFail, Cause::new(format!("the drain was refused: {}", trouble.reason)));
+        return Move::Detour(
+            Detour::PutBackAndFail,
+            Cause::new(format!("the drain was refused: {}", trouble.reason)),
+        );
     }
     let Some((read, view)) = ctx.fresh() else { return ctx.read_when_due(limit(ctx)) };
     let lost = ctx.pairs(&ctx.active.targets, true, |_, seen| matches!(seen.admin, Admin::In | Admin::Idle));
@@ -66,7 +69,8 @@ fn drain_again(ctx: Ctx<'_>, view: &PoolView, on: Vec<crate::call::InstanceChang
     let said: Vec<String> = on
         .iter()
         .map(|change| {
-            let name = view.instances.get(change.instance as usize).map_or("?", |instance| instance.name.as_str());
+            let name =
+                view.instances.get(change.instance as usize).map_or("?", |instance| instance.name.as_str());
             format!("`{name}` lost the drain of {}, drained again", ctx.members(&change.targets))
         })
         .collect();
@@ -83,7 +87,10 @@ fn over(ctx: Ctx<'_>, view: &PoolView, none_lost: bool) -> Move {
         } else {
             ctx.unreachable().join("; ")
         };
-        let message = format!("after {waited} it is not certain that {} are out: {shown}", ctx.members(&ctx.active.targets));
+        let message = format!(
+            "after {waited} it is not certain that {} are out: {shown}",
+            ctx.members(&ctx.active.targets)
+        );
         return Move::Detour(Detour::PutBackAndFail, Cause::new(message));
     }
     if memory.good == 1 {
@@ -94,7 +101,8 @@ fn over(ctx: Ctx<'_>, view: &PoolView, none_lost: bool) -> Move {
     let count = left.map_or_else(|| String::from("an unknown number of"), |left| left.to_string());
     match ctx.pool().map(|pool| pool.on_timeout) {
         Some(OnTimeout::Fail) => {
-            let message = format!("{count} connections are left after {waited} ({who}), and on_timeout is `fail`");
+            let message =
+                format!("{count} connections are left after {waited} ({who}), and on_timeout is `fail`");
             Move::Detour(Detour::PutBackAndFail, Cause::new(message))
         }
         Some(OnTimeout::Proceed) | None if can_harden(ctx) && !memory.hardened => {

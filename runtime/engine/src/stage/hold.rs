@@ -7,7 +7,11 @@ use super::{Ctx, Move};
 pub(super) fn next(ctx: Ctx<'_>) -> Move {
     let Some(step) = ctx.plan.steps.get(ctx.active.step.at()) else { return Move::next() };
     if step.kind == StepKind::Approve {
-        return if ctx.state.approvals.contains_key(&ctx.active.step) { Move::next() } else { Move::Wait(None) };
+        return if ctx.state.approvals.contains_key(&ctx.active.step) {
+            Move::next()
+        } else {
+            Move::Wait(None)
+        };
     }
     let wave = step.place.and_then(|place| ctx.plan.rollout.waves.get(place.wave as usize));
     let until = ctx.active.entered.plus(wave.and_then(|wave| wave.bake_ms).unwrap_or(0));

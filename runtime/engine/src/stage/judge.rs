@@ -22,16 +22,11 @@ pub(crate) fn good(ctx: Ctx<'_>, stage: Stage, view: &PoolView) -> bool {
     }
     match stage {
         Stage::Empty | Stage::Gate => every_instance(ctx, view, empty),
-        Stage::Prove => all(ctx, view, |target, seen| {
-            seen.admin == Admin::Out && (ctx.exempt(target) || proven(seen))
-        }),
+        Stage::Prove => {
+            all(ctx, view, |target, seen| seen.admin == Admin::Out && (ctx.exempt(target) || proven(seen)))
+        }
         Stage::Settle => settled(ctx, view),
-        Stage::Survey
-        | Stage::Admit
-        | Stage::TakeOut
-        | Stage::Nodes(_)
-        | Stage::PutIn
-        | Stage::Hold => false,
+        Stage::Survey | Stage::Admit | Stage::TakeOut | Stage::Nodes(_) | Stage::PutIn | Stage::Hold => false,
     }
 }
 

@@ -223,7 +223,9 @@ impl<'a> Ctx<'a> {
 
     /// `w2 is up on lb1 and down on lb2`, for each target that is not as wanted.
     pub(crate) fn describe(self, targets: &[TargetIx], wanted: impl Fn(&Seen) -> bool) -> String {
-        let Some((_, view)) = &self.state.view else { return String::from("the load balancer was never read") };
+        let Some((_, view)) = &self.state.view else {
+            return String::from("the load balancer was never read");
+        };
         let mut said = Vec::new();
         for target in targets {
             let seen: Vec<(String, Seen)> = view
@@ -235,7 +237,8 @@ impl<'a> Ctx<'a> {
             if seen.iter().all(|(_, seen)| wanted(seen)) {
                 continue;
             }
-            let each: Vec<String> = seen.iter().map(|(name, seen)| format!("{} on {name}", seen.words)).collect();
+            let each: Vec<String> =
+                seen.iter().map(|(name, seen)| format!("{} on {name}", seen.words)).collect();
             said.push(format!("`{}` is {}", self.plan.member(*target), each.join(" and ")));
         }
         said.join("; ")
@@ -256,13 +259,15 @@ impl<'a> Ctx<'a> {
 
     /// Names of members, for messages.
     pub(crate) fn members(self, targets: &[TargetIx]) -> String {
-        let names: Vec<String> = targets.iter().map(|target| format!("`{}`", self.plan.member(*target))).collect();
+        let names: Vec<String> =
+            targets.iter().map(|target| format!("`{}`", self.plan.member(*target))).collect();
         names.join(", ")
     }
 }
 
 /// The first distance between two reads of a wait, and the next ones: 1.5 times the last, up to the ceiling.
 pub(crate) fn grow(pool: Option<&Pool>, gap: u64) -> u64 {
-    let (first, ceiling) = pool.map_or((50, 5_000), |pool| (pool.capabilities.first_poll_ms, pool.poll_interval_ms));
+    let (first, ceiling) =
+        pool.map_or((50, 5_000), |pool| (pool.capabilities.first_poll_ms, pool.poll_interval_ms));
     if gap == 0 { first.min(ceiling) } else { gap.saturating_add(gap / 2).max(gap + 1).min(ceiling) }
 }

@@ -67,7 +67,11 @@ fn gate_is_fresh(ctx: Ctx<'_>, procedure: Procedure) -> bool {
     }
 }
 
-fn due_probe<'n>(ctx: Ctx<'_>, procedure: Procedure, node: &impl Fn(&TargetIx) -> Option<&'n Node>) -> Option<Move> {
+fn due_probe<'n>(
+    ctx: Ctx<'_>,
+    procedure: Procedure,
+    node: &impl Fn(&TargetIx) -> Option<&'n Node>,
+) -> Option<Move> {
     ctx.active.targets.iter().find_map(|target| {
         let Some(Node::Doubt { no, until, next, .. }) = node(target) else { return None };
         let asked = ctx.active.flying.values().any(|call| matches!(call, Call::Probe { of, .. } if of == no));
@@ -96,9 +100,13 @@ fn timeout(ctx: Ctx<'_>, procedure: Procedure) -> u64 {
     };
     match procedure {
         Procedure::Current => actions(&procedures.deploy.current),
-        Procedure::Apply => actions(&procedures.deploy.apply).saturating_add(actions(&procedures.deploy.retain)),
+        Procedure::Apply => {
+            actions(&procedures.deploy.apply).saturating_add(actions(&procedures.deploy.retain))
+        }
         Procedure::Undo => actions(&procedures.deploy.undo),
-        Procedure::PostTest => procedures.post_test.iter().map(|test| test.within_ms).fold(0, u64::saturating_add),
+        Procedure::PostTest => {
+            procedures.post_test.iter().map(|test| test.within_ms).fold(0, u64::saturating_add)
+        }
         Procedure::Custom(at) => custom(&procedures.steps, at, false),
         Procedure::UndoCustom(at) => custom(&procedures.steps, at, true),
         Procedure::Activate(at) => custom(&procedures.activate, at, false),
@@ -184,9 +192,13 @@ pub(crate) fn settle_probe(
         Ledger::Died if recipe && there => Node::Done { output: None },
         // Recipes may be repeated; the read has shown that it is still needed. A new number, since the old one is spent.
         Ledger::Died if recipe && answer.release.is_some() => return None,
-        Ledger::Died if recipe => doubt(String::from("it was cut off, and the release on the target cannot be told")),
+        Ledger::Died if recipe => {
+            doubt(String::from("it was cut off, and the release on the target cannot be told"))
+        }
         Ledger::Died => Node::Failed {
-            reason: String::from("it was cut off on the target before it ended, and cannot be repeated safely"),
+            reason: String::from(
+                "it was cut off on the target before it ended, and cannot be repeated safely",
+            ),
             begun: true,
             unknown: None,
         },

@@ -37,7 +37,8 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
         return ctx.change(Change::Drain, lost, Some(note));
     }
     if !memory.forced {
-        let waiting = memory.trouble.is_some() && memory.sent.is_some_and(|sent| ctx.now < sent.plus(memory.gap));
+        let waiting =
+            memory.trouble.is_some() && memory.sent.is_some_and(|sent| ctx.now < sent.plus(memory.gap));
         let on = to_force(ctx);
         if !on.is_empty() && !waiting {
             return ctx.change(Change::ForceDown, on, None);
@@ -66,8 +67,12 @@ fn unchecked(ctx: Ctx<'_>) -> Option<String> {
         .copied()
         .filter(|target| view.seen_everywhere(*target).any(|seen| seen.health == Health::Unchecked))
         .collect();
-    (!blind.is_empty())
-        .then(|| format!("the load balancer does not check {}: only the post-test stands before the traffic", ctx.members(&blind)))
+    (!blind.is_empty()).then(|| {
+        format!(
+            "the load balancer does not check {}: only the post-test stands before the traffic",
+            ctx.members(&blind)
+        )
+    })
 }
 
 fn over(ctx: Ctx<'_>, complete: bool) -> String {

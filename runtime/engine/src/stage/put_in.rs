@@ -14,9 +14,10 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
     let sees = ctx.sees_members();
     match (memory.sent, &memory.trouble) {
         (Some(_), None) => Move::next(),
-        (Some(_), Some(trouble)) if trouble.permanent => {
-            Move::Detour(Detour::TakeOutAndFail, Cause::new(format!("the restore was refused: {}", trouble.reason)))
-        }
+        (Some(_), Some(trouble)) if trouble.permanent => Move::Detour(
+            Detour::TakeOutAndFail,
+            Cause::new(format!("the restore was refused: {}", trouble.reason)),
+        ),
         (Some(sent), Some(trouble)) => {
             if sent >= limit {
                 let message = format!("the restore failed: {}", trouble.reason);

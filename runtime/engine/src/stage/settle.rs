@@ -45,5 +45,8 @@ fn over(ctx: Ctx<'_>, complete: bool) -> String {
     if !complete {
         return format!("not seen healthy within {waited}: {}", ctx.unreachable().join("; "));
     }
-    format!("not healthy in service within {waited}: {}", ctx.describe(&ctx.active.targets, crate::view::Seen::serves))
+    format!(
+        "not healthy in service within {waited}: {}",
+        ctx.describe(&ctx.active.targets, crate::view::Seen::serves)
+    )
 }

@@ -1,7 +1,7 @@
 //! Reads before anything is touched: every instance answers, every target has its member, every host says which release
 //! it runs. It changes nothing, and refuses rather than guesses.
 
-use manent_plan::Quantity;
+use manent_plan::Pool;
 
 use super::{Ctx, Move};
 use crate::call::Procedure;
@@ -12,11 +12,11 @@ use crate::view::PoolView;
 const TRIES: u32 = 3;
 
 pub(super) fn next(ctx: Ctx<'_>) -> Move {
-    if let Some(pool) = ctx.pool().filter(|pool| pool.capabilities.sees_members || pool.capabilities.sees_health) {
+    let can_read = |pool: &&Pool| pool.capabilities.sees_members || pool.capabilities.sees_health;
+    if ctx.pool().filter(can_read).is_some() {
         if ctx.pool_busy() {
             return Move::Wait(None);
         }
-        let _ = pool;
         let Some((read, view)) = ctx.fresh() else { return ctx.read_pool() };
         let permanent = view.refused().is_some();
         if !view.complete() && !permanent && ctx.active.memory.misses < TRIES {
@@ -62,9 +62,4 @@ fn count(ctx: Ctx<'_>, view: &PoolView) -> Option<String> {
         ));
     }
     None
-}
-
-/// The floor for a pool of so many members.
-pub(crate) fn need(wanted: Quantity, total: u32) -> u32 {
-    wanted.round_up(total)
 }

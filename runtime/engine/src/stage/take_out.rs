@@ -14,7 +14,10 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
     let memory = &ctx.active.memory;
     let limit = ctx.active.began.plus(pool.drain_timeout_ms);
     if let Some(trouble) = memory.trouble.as_ref().filter(|trouble| trouble.permanent) {
-        return Move::Detour(Detour::PutBackAndFail, Cause::new(format!("the drain was refused: {}", trouble.reason)));
+        return Move::Detour(
+            Detour::PutBackAndFail,
+            Cause::new(format!("the drain was refused: {}", trouble.reason)),
+        );
     }
     if !pool.capabilities.sees_members {
         return blind(ctx, limit);
@@ -39,7 +42,11 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
         return drain(ctx);
     }
     let due = ctx.next_read(limit);
-    if ctx.now >= due { ctx.read_pool() } else { Move::Wait(Some(if view.complete() { due.min(again) } else { due })) }
+    if ctx.now >= due {
+        ctx.read_pool()
+    } else {
+        Move::Wait(Some(if view.complete() { due.min(again) } else { due }))
+    }
 }
 
 /// The read that comes at once after a change, or after a process took the run up again.
