@@ -53,6 +53,7 @@ impl Stdlib {
         self.providers.iter().find(|provider| provider.name == name)
     }
 
+    /// All providers, in the order in which people read about them.
     #[must_use]
     pub fn providers(&self) -> &[Provider] {
         &self.providers
