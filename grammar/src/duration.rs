@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::SyntaxError;
+use crate::error::is_quotable;
 use crate::parser::{self, Node, Rule};
 use crate::text_form::text_form;
 
@@ -24,7 +25,7 @@ const UNIT_LIST: &str = "units are `ms`, `s`, `m` (minutes) and `h`";
 impl Duration {
     /// Parses numbers with units, the largest unit first and each once: `1h30m`.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        let duration = parser::parse(Rule::duration, text).map_err(|error| {
+        let duration = parser::parse(Rule::duration, text, |error| {
             let help = help(text, error.at.start);
             error.with_help(help)
         })?;
@@ -90,7 +91,7 @@ fn help(text: &str, at: usize) -> String {
         (Some(meant), _) => format!("write `{meant}`"),
         (None, Some('-' | '+')) => "a duration has no sign, it begins with a number: `5s`".to_owned(),
         (None, Some('.' | ',')) => "a duration has no fractions, use a smaller unit: `1m30s`".to_owned(),
-        (None, None) if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() => {
+        (None, None) if is_quotable(text) && text.parse::<u64>().is_ok() => {
             format!("add a unit, as in `{text}s`")
         }
         _ => "write numbers with units, as in `1h30m`".to_owned(),
@@ -101,7 +102,7 @@ fn help(text: &str, at: usize) -> String {
 /// The duration that a text in the spelling of another tool most likely means: `1d`, `5 min`, `1.5m`, `30s1m`.
 /// Only ever shown, never used: `M` could as well be months.
 fn meant(text: &str) -> Option<Duration> {
-    let squeezed: String = text.split_whitespace().collect();
+    let squeezed = text.split_whitespace().collect::<String>().replace(',', ".");
     let mut rest = squeezed.as_str();
     let mut total = 0_u64;
     while !rest.is_empty() {
@@ -119,12 +120,16 @@ fn split_while(text: &str, belongs: impl Fn(char) -> bool) -> (&str, &str) {
 
 /// `1.5` times `unit`, where that is a whole number.
 fn scaled(number: &str, unit: u64) -> Option<u64> {
+    if number.is_empty() {
+        return None;
+    }
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let parts = 10_u64.checked_pow(u32::try_from(fraction.len()).ok()?)?;
     let in_parts = fraction.parse::<u64>().ok()?.checked_mul(unit)?;
     if in_parts % parts != 0 {
         return None;
     }
+    let whole = if whole.is_empty() { "0" } else { whole };
     whole.parse::<u64>().ok()?.checked_mul(unit)?.checked_add(in_parts / parts)
 }
 

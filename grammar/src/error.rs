@@ -9,7 +9,7 @@ use std::ops::Range;
 pub struct SyntaxError {
     /// The bytes of the text to look at; empty at its end.
     pub at: Range<usize>,
-    /// What stands there, ready to print: "`M`", "a blank", "the end".
+    /// What stands there, ready to print: "`M`", "a blank", "the end", "an empty text".
     pub found: String,
     /// What could stand there instead, most likely first.
     pub expected: Vec<&'static str>,
@@ -21,13 +21,26 @@ impl SyntaxError {
     /// The error that the whole range `at` of `text` is not `expected`.
     pub(crate) fn at(text: &str, at: Range<usize>, expected: &'static str) -> Self {
         let found = quote(text.get(at.clone()).unwrap_or_default());
-        Self { at, found, expected: vec![expected], help: None }
+        Self { at, found, expected: vec![expected], help: None }.for_empty(text)
     }
 
     /// The error that none of `expected` begins at the byte `position` of `text`.
     pub(crate) fn unexpected(text: &str, position: usize, expected: Vec<&'static str>) -> Self {
         let word = word_at(text, position);
-        Self { at: position..position + word.len(), found: quote(word), expected, help: None }
+        Self { at: position..position + word.len(), found: quote(word), expected, help: None }.for_empty(text)
+    }
+
+    fn for_empty(mut self, text: &str) -> Self {
+        if text.is_empty() {
+            self.found = "an empty text".to_owned();
+        }
+        self
+    }
+
+    /// The same place, with other words for what could stand there.
+    pub(crate) fn expecting(mut self, expected: &'static str) -> Self {
+        self.expected = vec![expected];
+        self
     }
 
     pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
@@ -64,9 +77,16 @@ pub(crate) fn word_at(text: &str, position: usize) -> &str {
     rest.get(..end).unwrap_or_default()
 }
 
+/// How many characters of a user's text fit into a sentence.
+const LONGEST: usize = 40;
+
+/// Whether a help may repeat the text: it reads as a whole and on one line.
+pub(crate) fn is_quotable(text: &str) -> bool {
+    text.chars().take(LONGEST + 1).count() <= LONGEST && !text.contains(char::is_control)
+}
+
 /// User text in backticks, cut to what fits into a sentence; what cannot be seen is named.
 fn quote(found: &str) -> String {
-    const LONGEST: usize = 40;
     let mut chars = found.chars();
     match (chars.next(), chars.next()) {
         (None, _) => return "the end".to_owned(),

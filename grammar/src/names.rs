@@ -13,28 +13,17 @@ const LONGEST_HOST_PART: usize = 63;
 
 /// Checks the name of a wave or a step: letters, digits, `-`, `_`, `.`.
 pub fn name(text: &str) -> Result<(), SyntaxError> {
-    parser::parse(Rule::whole_name, text).map(|_| ()).map_err(|error| {
-        let help =
-            if text.is_empty() { "write a name" } else { "use only letters, digits, `-`, `_` and `.`" };
-        error.with_help(help)
-    })
+    whole(Rule::whole_name, text, |_| "use only the letters a to z, digits, `-`, `_` and `.`")
 }
 
 /// Checks the name of a label or a variable: letters, digits, `-`, `_`, `.`, `/`.
 pub fn label_name(text: &str) -> Result<(), SyntaxError> {
-    parser::parse(Rule::whole_label_name, text).map(|_| ()).map_err(|error| {
-        let help =
-            if text.is_empty() { "write a name" } else { "use only letters, digits, `-`, `_`, `.` and `/`" };
-        error.with_help(help)
-    })
+    whole(Rule::whole_label_name, text, |_| "use only the letters a to z, digits, `-`, `_`, `.` and `/`")
 }
 
 /// Checks a host name or an IP address, such that it is safe as an argument of other programs.
 pub fn host(text: &str) -> Result<(), SyntaxError> {
-    parser::parse(Rule::whole_host, text).map_err(|error| {
-        let help = help_for_host(text, error.at.start);
-        error.with_help(help)
-    })?;
+    whole(Rule::whole_host, text, |at| help_for_host(text, at))?;
     let whole = 0..text.len();
     if text.len() > LONGEST_HOST {
         return Err(SyntaxError::at(text, whole, "a host name of at most 253 characters")
@@ -43,7 +32,8 @@ pub fn host(text: &str) -> Result<(), SyntaxError> {
     if text.contains([':', '%']) {
         return ipv6(text);
     }
-    if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
+    let numeric = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if numeric && !text.starts_with('.') {
         // Left alone, resolvers read `10.1` as 10.0.0.1 and `1234` as 0.0.4.210.
         return text.parse::<Ipv4Addr>().map(|_| ()).map_err(|_| {
             SyntaxError::at(text, whole, "an IPv4 address of four numbers up to 255")
@@ -51,6 +41,15 @@ pub fn host(text: &str) -> Result<(), SyntaxError> {
         });
     }
     host_parts(text)
+}
+
+/// Parses a rule that is one word. "expected the end" would be no help inside a word, so the word is always expected.
+fn whole(rule: Rule, text: &str, help: impl FnOnce(usize) -> &'static str) -> Result<(), SyntaxError> {
+    parser::parse(rule, text, |error| {
+        let help = help(error.at.start);
+        error.expecting(parser::words(rule)).with_help(help)
+    })
+    .map(|_| ())
 }
 
 fn ipv6(text: &str) -> Result<(), SyntaxError> {
@@ -84,8 +83,7 @@ fn host_parts(text: &str) -> Result<(), SyntaxError> {
 }
 
 fn help_for_host(text: &str, at: usize) -> &'static str {
-    let found = text.get(at..).and_then(|rest| rest.chars().next());
-    match found {
+    match text.get(at..).and_then(|rest| rest.chars().next()) {
         Some('-') => "a leading `-` would be read as an option by other programs: use the host's name",
         Some('@') => "write the host alone; the user goes under `connection`",
         Some('[' | ']') => "write the address without brackets",

@@ -23,14 +23,23 @@ struct Grammars;
 
 pub(crate) type Node<'t> = Pair<'t, Rule>;
 
-/// Parses the whole `text` as `rule`.
-pub(crate) fn parse(rule: Rule, text: &str) -> Result<Node<'_>, SyntaxError> {
+/// Parses the whole `text` as `rule`; `explain` adds what its language knows about a failure.
+pub(crate) fn parse(
+    rule: Rule,
+    text: &str,
+    explain: impl FnOnce(SyntaxError) -> SyntaxError,
+) -> Result<Node<'_>, SyntaxError> {
     if text.len() > LONGEST_TEXT {
         let mut error = SyntaxError::at(text, 0..text.len(), "at most 65536 bytes");
         error.found = format!("{} bytes", text.len());
         return Err(error.with_help("make the text shorter, or move it into a file of its own"));
     }
-    parse_any_length(rule, text)
+    parse_any_length(rule, text).map_err(explain)
+}
+
+/// Whether the whole `text` is a `rule`.
+pub(crate) fn is(rule: Rule, text: &str) -> bool {
+    parse(rule, text, |error| error).is_ok()
 }
 
 fn parse_any_length(rule: Rule, text: &str) -> Result<Node<'_>, SyntaxError> {
@@ -77,7 +86,7 @@ pub(crate) fn range(node: &Node<'_>) -> Range<usize> {
 }
 
 /// What a rule is called after "expected". Exhaustive, so that a new rule cannot do without words.
-fn words(rule: Rule) -> &'static str {
+pub(crate) fn words(rule: Rule) -> &'static str {
     match rule {
         Rule::EOI => "the end",
         Rule::blank => "a blank",
@@ -138,5 +147,39 @@ fn words(rule: Rule) -> &'static str {
         Rule::field => "the name of a field",
         Rule::key => "a key",
         Rule::variable => "the name of an environment variable (letters, digits, `_`, no digit first)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// A megabyte of each text that could make a backtracking grammar slow: many beginnings, no end. When parsing is
+    /// linear they take a second at most, without optimisation; when it is quadratic, hours.
+    #[test]
+    fn time_is_linear_also_beyond_the_limit() {
+        const SIZE: usize = 1024 * 1024;
+        let cases = [
+            (Rule::duration, "", "1"),
+            (Rule::quantity, "", "9"),
+            (Rule::selector, "", "a"),
+            (Rule::selector, "a in (", "b, "),
+            (Rule::selector, "", "a in (b), "),
+            (Rule::selector, "a=", "\"b, "),
+            (Rule::template, "", "{"),
+            (Rule::template, "", "{a"),
+            (Rule::secret_ref, "vault:", "a/"),
+            (Rule::secret_ref, "file:", "a "),
+            (Rule::whole_host, "", "a."),
+        ];
+        for (rule, prefix, piece) in cases {
+            let text = format!("{prefix}{}", piece.repeat(SIZE / piece.len()));
+            let begin = Instant::now();
+            let outcome = parse_any_length(rule, &text).is_ok();
+            let took = begin.elapsed();
+            assert!(took < Duration::from_secs(30), "{rule:?} {prefix}{piece}…: {took:?}, {outcome}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::SyntaxError;
+use crate::error::is_quotable;
 use crate::parser::{self, Rule};
 use crate::text_form::text_form;
 
@@ -21,7 +22,7 @@ text_form!(Quantity, "a number such as `3` or a percentage such as `25%`");
 impl Quantity {
     /// Parses `3` or `25%`.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        let quantity = parser::parse(Rule::quantity, text).map_err(|error| {
+        let quantity = parser::parse(Rule::quantity, text, |error| {
             let help = help(text, error.at.start);
             error.with_help(help)
         })?;
@@ -31,8 +32,13 @@ impl Quantity {
             let plain = digits.trim_start_matches('0');
             let plain = if plain.is_empty() { "0" } else { plain };
             let rest = text.get(digits.len()..).unwrap_or_default();
-            return Err(SyntaxError::at(text, 0..digits.len(), "a number without leading zeros")
-                .with_help(format!("write `{plain}{rest}`")));
+            return Err(SyntaxError::at(text, 0..digits.len(), "a number without leading zeros").with_help(
+                if is_quotable(plain) {
+                    format!("write `{plain}{rest}`")
+                } else {
+                    "remove the zeros at the beginning".to_owned()
+                },
+            ));
         }
         let whole = 0..text.len();
         if parser::has(&quantity, Rule::percent) {

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::SyntaxError;
+use crate::error::is_quotable;
 use crate::parser::{self, Node, Rule};
 use crate::suggest::suggest;
 use crate::text_form::text_form;
@@ -46,7 +47,7 @@ const ALL_FORMS: &str = "a reference is `vault:path#field`, `env:NAME`, `file:pa
 impl SecretRef {
     /// Parses a scheme and what it needs.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        let reference = parser::parse(Rule::secret_ref, text).map_err(|error| explain(text, error))?;
+        let reference = parser::parse(Rule::secret_ref, text, |error| explain(text, error))?;
         let scheme = |rule| parser::children(&reference, rule).next();
         if let Some(vault) = scheme(Rule::vault) {
             let path = inside_store(text, &vault)?;
@@ -126,24 +127,31 @@ impl fmt::Display for SecretRef {
 }
 
 fn explain(text: &str, error: SyntaxError) -> SyntaxError {
+    if text.trim() != text && SecretRef::parse(text.trim()).is_ok() {
+        return error.with_help("remove the blanks around the reference");
+    }
     let scheme = text.split_once(':').map(|(scheme, _)| scheme);
     let Some(scheme) = scheme.filter(|scheme| SCHEMES.contains(scheme)) else {
         return unknown_scheme(text, scheme);
     };
+    let before = text.get(..error.at.start).unwrap_or_default();
     let rest = text.get(error.at.start..).unwrap_or_default();
     let expects = |words: &str| error.expected.contains(&words);
     let help = match scheme {
         "vault" if rest.is_empty() && expects("`#`") => {
-            format!("add the field, as in `{text}#password`")
+            let example = if is_quotable(text) { text } else { "vault:kv/shop" };
+            format!("add the field, as in `{example}#password`")
         }
         "sops" if rest.is_empty() && expects("`#`") => {
-            format!("add the keys that lead to the secret, as in `{text}#db.password`")
+            let example = if is_quotable(text) { text } else { "sops:secrets.yml" };
+            format!("add the keys that lead to the secret, as in `{example}#db.password`")
         }
         "file" if rest.starts_with('#') => {
             "the whole file is the secret; for one field of an encrypted file use `sops:file#key`".to_owned()
         }
-        "vault" if rest.starts_with('/') => "leave out the extra `/`".to_owned(),
-        "file" | "sops" if rest.starts_with('/') => "leave out the extra `/`".to_owned(),
+        _ if expects("a part of a path") && (before.ends_with('/') || rest.starts_with('/')) => {
+            "a path has no empty parts: leave out the extra `/`".to_owned()
+        }
         "file" | "sops" if rest.starts_with('\\') => "separate the parts of a path by `/`".to_owned(),
         "sops" if rest.starts_with(['[', '"', '\'']) => {
             "join the keys with `.`, as in `#db.password`".to_owned()

@@ -60,7 +60,10 @@ pub enum Requirement {
 impl Selector {
     /// Parses requirements joined by `,`.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        let selector = parser::parse(Rule::selector, text).map_err(|error| explain(text, error))?;
+        let selector = parser::parse(Rule::selector, text, |error| {
+            let help = help(text, &error);
+            error.with_help(help)
+        })?;
         Ok(Self(
             parser::children(&selector, Rule::requirement)
                 .flat_map(Node::into_inner)
@@ -167,7 +170,7 @@ fn list(values: &[String]) -> String {
 
 /// The value as it has to be written. Only parsed values get here, and those never have both kinds of quotes.
 fn quoted(value: &str) -> String {
-    if parser::parse(Rule::whole_bare, value).is_ok() {
+    if parser::is(Rule::whole_bare, value) {
         value.to_owned()
     } else if value.contains('"') {
         format!("'{value}'")
@@ -176,42 +179,48 @@ fn quoted(value: &str) -> String {
     }
 }
 
-fn explain(text: &str, error: SyntaxError) -> SyntaxError {
-    let help = help(text, &error);
-    SyntaxError { help, ..error }
-}
-
-fn help(text: &str, error: &SyntaxError) -> Option<String> {
-    let before = text.get(..error.at.start).unwrap_or_default().trim_end();
+/// The first advice that fits, from the particular to the general.
+fn help(text: &str, error: &SyntaxError) -> &'static str {
+    let before = text.get(..error.at.start).unwrap_or_default();
     let rest = text.get(error.at.start..).unwrap_or_default();
-    let word = text.get(error.at.clone()).unwrap_or_default();
-    let expects = |words: &str| error.expected.iter().any(|choice| choice.contains(words));
-    let help = if text.trim().is_empty() {
-        "name at least one label, as in `canary=true`".to_owned()
-    } else if expects("closing") {
-        "close the quote, or use the other kind of quotes around it".to_owned()
-    } else if rest.is_empty() && before.ends_with(',') {
-        "remove the `,` at the end".to_owned()
-    } else if rest.starts_with("&&") || word.eq_ignore_ascii_case("and") {
-        "join requirements with `,`: all of them have to hold".to_owned()
-    } else if rest.starts_with("||") || word.eq_ignore_ascii_case("or") {
-        "there is no `or`: list the values, as in `zone in (a, b)`".to_owned()
+    let word = text.get(error.at.clone()).unwrap_or_default().to_lowercase();
+    let expects = |words: &str| error.expected.iter().any(|choice| choice.starts_with(words));
+    let in_label = before.ends_with(|c: char| c.is_ascii_alphanumeric()) && !rest.is_ascii();
+    if text.trim().is_empty() {
+        "name at least one label, as in `canary=true`"
+    } else if expects("a closing") {
+        "close the quote, or use the other kind of quotes around it"
+    } else if rest.is_empty() && before.trim_end().ends_with(',') {
+        "remove the `,` at the end"
+    } else if expects("a label name") && rest.starts_with(',') {
+        "remove the extra `,`"
+    } else if rest.starts_with("&&") || rest.starts_with(';') || word == "and" {
+        "join requirements with `,`: all of them have to hold"
+    } else if rest.starts_with("||") || word == "or" {
+        "there is no `or`: list the values, as in `zone in (a, b)`"
     } else if expects("a value") && (rest.is_empty() || rest.starts_with([',', ')'])) {
-        "write a value, or `\"\"` for the empty one".to_owned()
+        "write a value, or `\"\"` for the empty one"
     } else if expects("a value") {
-        "put a value with blanks or operators in quotes, as in `zone=\"a b\"`".to_owned()
+        "put a value with blanks or operators in quotes, as in `zone=\"a b\"`"
     } else if expects("`(`") {
-        "put the values in parentheses, as in `zone in (a, b)`".to_owned()
-    } else if expects("`in`") && matches!(word.to_ascii_lowercase().as_str(), "in" | "notin" | "not") {
-        "write `in` or `notin` in small letters and one word, as in `zone notin (a, b)`".to_owned()
+        "put the values in parentheses, as in `zone in (a, b)`"
+    } else if expects("`)`") {
+        "put a `,` between values and a `)` after the last, as in `zone in (a, b)`"
+    } else if expects("`in`") && matches!(word.as_str(), "in" | "notin" | "not") {
+        "write `in` or `notin` in small letters and one word, as in `zone notin (a, b)`"
+    } else if expects("`=`") && rest.starts_with(['<', '>', '~', '!', '*', '^', ':']) {
+        "compare by `label=value`, `label!=value`, `label in (a, b)` or `label notin (a, b)`"
+    } else if expects("`=`") && in_label {
+        "label names have only the letters a to z, digits, `-`, `_`, `.` and `/`"
     } else if expects("`,`") && rest.starts_with('=') {
-        "`!` before a label asks for its absence; for another value write `label!=value`".to_owned()
+        "`!` before a label asks for its absence; for another value write `label!=value`"
+    } else if expects("`,`") && rest.starts_with(['"', '\'']) {
+        "put the quotes around the whole value"
     } else if expects("`,`") {
-        "put a `,` between requirements, and a value with blanks in quotes".to_owned()
+        "put a `,` between requirements, and a value with blanks in quotes"
     } else {
-        return None;
-    };
-    Some(help)
+        "a requirement is `label=value`, `label!=value`, `label in (a, b)`, `label notin (a, b)`, `label` or `!label`"
+    }
 }
 
 #[cfg(test)]

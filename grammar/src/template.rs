@@ -4,6 +4,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::error::is_quotable;
 use crate::parser::{self, Node, Rule};
 use crate::suggest::suggest;
 use crate::text_form::text_form;
@@ -51,7 +52,7 @@ const ALL_FORMS: &str =
 impl Template {
     /// Parses text with placeholders; `{{` and `}}` stand for braces.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        let template = parser::parse(Rule::template, text).map_err(|error| explain(text, error))?;
+        let template = parser::parse(Rule::template, text, |error| explain(text, error))?;
         let mut parts = Self::default();
         for part in template.into_inner() {
             match part.as_rule() {
@@ -209,11 +210,17 @@ fn likely(name: &str) -> Option<String> {
         Some((family, member)) => (family, Some(member)),
         None => (name, None),
     };
-    let plain = |form: &str| !form.contains('.');
-    match member.filter(|member| names::label_name(member).is_ok()) {
+    let plain = |form: &&str| !form.contains('.');
+    match name.to_lowercase().as_str() {
+        "hostname" | "address" | "ip" | "target" => return Some("host".to_owned()),
+        "version" | "tag" => return Some("release".to_owned()),
+        "previous" => return Some("from".to_owned()),
+        _ => {}
+    }
+    match member.filter(|member| is_quotable(member) && names::label_name(member).is_ok()) {
         Some(member) => suggest(family, ["label", "var"]).map(|family| format!("{family}.{member}")),
         None if member.is_none() && matches!(family, "label" | "var") => Some(format!("{family}.<name>")),
-        None if member.is_none() => suggest(family, FORMS.into_iter().filter(|form| plain(form))),
+        None if member.is_none() => suggest(family, FORMS.into_iter().filter(plain)),
         None => None,
     }
 }
@@ -221,7 +228,9 @@ fn likely(name: &str) -> Option<String> {
 fn explain(text: &str, error: SyntaxError) -> SyntaxError {
     let rest = text.get(error.at.start..).unwrap_or_default();
     if rest.starts_with('}') {
-        return error.with_help("write `}}` for a brace, or open the placeholder with one `{`");
+        return error
+            .expecting(parser::words(Rule::close_brace))
+            .with_help("write `}}` for a brace, or open the placeholder with one `{`");
     }
     // Not closed: the brace to mend is the one that opens it.
     let opening = text.get(..error.at.start).and_then(|before| before.rfind('{')).unwrap_or(error.at.start);
