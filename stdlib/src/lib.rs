@@ -3,6 +3,7 @@
 
 mod provider;
 mod recipe;
+mod reference;
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ pub use provider::{
     SettingType,
 };
 pub use recipe::RecipeSource;
+pub use reference::providers_page;
 
 /// The manifests, in the order in which people read about them.
 const MANIFESTS: [(&str, &str); 8] = [
