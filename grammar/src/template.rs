@@ -52,12 +52,6 @@ const ALL_FORMS: &str =
 impl Template {
     /// Parses text with placeholders; `{{` and `}}` stand for braces.
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
-        Self::parse_with(text, |_| None)
-    }
-
-    /// Parses text that has names of its own besides the placeholders (the parameters of a recipe: `{with.root}`).
-    /// `fill` is asked first, with each name without its braces; what it gives takes the place of the name.
-    pub fn parse_with(text: &str, mut fill: impl FnMut(&str) -> Option<Self>) -> Result<Self, SyntaxError> {
         let template = parser::parse(Rule::template, text, |error| explain(text, error))?;
         let mut parts = Self::default();
         for part in template.into_inner() {
@@ -65,10 +59,7 @@ impl Template {
                 Rule::open_brace => parts.push_text("{"),
                 Rule::close_brace => parts.push_text("}"),
                 Rule::text => parts.push_text(part.as_str()),
-                Rule::placeholder => match fill(parser::text_of(&part, Rule::placeholder_name)) {
-                    Some(filling) => parts.append(filling),
-                    None => parts.0.push(Part::Placeholder(placeholder(text, &part)?)),
-                },
+                Rule::placeholder => parts.0.push(Part::Placeholder(placeholder(text, &part)?)),
                 // The end of the input is the only other rule in there.
                 _ => {}
             }
@@ -140,15 +131,6 @@ impl Template {
             [] => Some(""),
             [Part::Text(text)] => Some(text),
             _ => None,
-        }
-    }
-
-    fn append(&mut self, other: Self) {
-        for part in other.0 {
-            match part {
-                Part::Text(text) => self.push_text(&text),
-                Part::Placeholder(_) => self.0.push(part),
-            }
         }
     }
 
@@ -287,16 +269,6 @@ mod tests {
         assert_eq!(with_x.to_string(), "{{host}}}}-{host}");
         assert_eq!(parse(&with_x.to_string()), with_x);
         assert_eq!(with_x.render(|_| Some("web1".into())), Ok("{host}}-web1".into()));
-    }
-
-    #[test]
-    fn names_of_a_recipe_are_filled_with_templates() {
-        let root = parse("/srv/{label.app}/{{x}}");
-        let filled =
-            Template::parse_with("{with.root}/{release}", |name| (name == "with.root").then(|| root.clone()));
-        assert_eq!(filled, Ok(parse("/srv/{label.app}/{{x}}/{release}")));
-        let unknown = Template::parse_with("a{with.rot}", |_| None).unwrap_err();
-        assert_eq!(unknown.at, 1..11);
     }
 
     #[test]
