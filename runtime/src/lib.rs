@@ -1,1 +1,3 @@
 //! Executes plans: journal, transports, providers, secrets.
+
+pub mod observe;
