@@ -7,6 +7,7 @@ pub mod call;
 pub mod decide;
 mod driver;
 pub mod event;
+pub mod report;
 mod stage;
 pub mod state;
 pub mod time;
@@ -18,6 +19,7 @@ pub use call::{
 };
 pub use driver::{Engine, Turn};
 pub use event::{Blocked, Cause, Detour, Effect, End, Event, Outcome};
+pub use report::{Facts, Report, report};
 pub use state::RunState;
 pub use time::Timestamp;
 pub use view::{Admin, Health, InstanceView, PoolView, Seen};
