@@ -109,12 +109,25 @@ impl Host {
         }
     }
 
-    /// Lays a release on the disk as an earlier deployment would have.
+    /// Lays a release on the disk as an earlier run of the recipe `release-dir` would have.
     pub fn install(&self, release: &str) -> Result<()> {
-        let folder = self.root().join("releases").join(release);
+        let packed = tempfile::tempdir().doing("creating a temporary folder")?;
+        self.install_artifact(release, &pack_release(packed.path(), release, 0)?)
+    }
+
+    /// The same from a packed artifact. The marks are the recipe's own: without them it would refuse the folder.
+    pub fn install_artifact(&self, release: &str, artifact: &Path) -> Result<()> {
+        let root = self.root();
+        let folder = root.join("releases").join(release);
         std::fs::create_dir_all(&folder).doing("creating a release folder")?;
-        fill_release(&folder, release, 0)?;
-        let link = self.root().join("current");
+        run(Command::new(program("tar", "tar")?).arg("-xzf").arg(artifact).arg("-C").arg(&folder))?;
+        let digest = run(Command::new(program("sha256sum", "coreutils")?).arg(artifact))?;
+        let digest = digest.split(' ').next().unwrap_or_default();
+        let write = |path: PathBuf, text: String| std::fs::write(path, text).doing("marking a release");
+        write(folder.join(".manent-artifact"), format!("{digest}\n"))?;
+        write(folder.join(".manent-completed"), String::new())?;
+        write(root.join(".release"), format!("{release}\n"))?;
+        let link = root.join("current");
         if link.is_symlink() {
             std::fs::remove_file(&link).doing("removing a link")?;
         }
@@ -184,6 +197,8 @@ impl Host {
             r#"#!/bin/sh
 # Starts and stops the application of one test host; there is no init system to do it.
 here={place}
+# The recipe says which signal stops it; by hand it is the host's own.
+signal=${{STOP_SIGNAL:-{stop_signal}}}
 if [ -e $here/fail-service ]; then echo "the service does not obey" >&2; exit 1; fi
 running() {{
   pid=$(cat $here/app.pid 2>/dev/null) || return 1
@@ -192,7 +207,7 @@ running() {{
 }}
 stop() {{
   running || return 0
-  kill -{stop_signal} $pid
+  kill -$signal $pid
   left=500
   while running; do
     left=$((left - 1))
@@ -240,7 +255,7 @@ impl Drop for Host {
 }
 
 /// What makes up a release: its name, and for a broken one a marker that the application obeys.
-pub fn fill_release(folder: &Path, release: &str, padding_kib: usize) -> Result<()> {
+fn fill_release(folder: &Path, release: &str, padding_kib: usize) -> Result<()> {
     let write = |name: &str, text: &[u8]| std::fs::write(folder.join(name), text).doing("writing a release");
     write("RELEASE", release.as_bytes())?;
     if release.ends_with("-bad") {
@@ -271,7 +286,6 @@ pub fn pack_release(folder: &Path, release: &str, padding_kib: usize) -> Result<
         ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX"];
     let mut command = Command::new(program("tar", "tar")?);
     command.args(fixed).arg("-C").arg(staging.path()).arg("-czf").arg(&path).arg(".");
-    command.env("GZIP", "-n");
     run(&mut command)?;
     Ok(path)
 }
@@ -293,4 +307,20 @@ fn events(path: &Path) -> Vec<Event> {
             Some(Event { at_ms, what: what.to_owned(), word: word.to_owned(), in_flight })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_artifact_has_the_same_bytes_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let pack =
+            |name: &str| std::fs::read(pack_release(&folder.path().join(name), "2.0.0", 8).unwrap()).unwrap();
+        let first = pack("a");
+        std::thread::sleep(Duration::from_millis(1100));
+        assert_eq!(first, pack("b"));
+        assert!(first.len() > 8 * 1024, "padding is not packed to nothing");
+    }
 }

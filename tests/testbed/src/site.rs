@@ -75,7 +75,7 @@ pub struct Site {
     folder: Folder,
 }
 
-/// Releases packed as artifacts beside the one that runs: a good one and a broken one.
+/// Releases packed as artifacts: the one that runs at first, a good one, a broken one.
 pub const RELEASES: [&str; 3] = ["1.0.0", "2.0.0", "3.0.0-bad"];
 
 impl Site {
@@ -86,8 +86,13 @@ impl Site {
         let hosts = (1..=plan.hosts)
             .map(|number| Host::create(&folder, &format!("h{number}"), &plan.behaviour))
             .collect::<Result<Vec<_>>>()?;
+        let dist = folder.path().join("project/dist");
+        for release in RELEASES {
+            pack_release(&dist, release, plan.padding_kib)?;
+        }
+        let first = pack_release(&dist, &plan.release, plan.padding_kib)?;
         for host in &hosts {
-            host.install(&plan.release)?;
+            host.install_artifact(&plan.release, &first)?;
             host.service("start")?;
         }
         let sshds = match plan.ssh {
@@ -105,9 +110,6 @@ impl Site {
             .map(|haproxy| Bridge::start(haproxy.socket(), plan.api.clone()))
             .collect::<Result<Vec<_>>>()?;
         let site = Site { plan, bridges, haproxies, sshds, hosts, client, folder };
-        for release in RELEASES {
-            site.pack(release)?;
-        }
         site.write_tree(&site.plan.rollout)?;
         site.all_in_service()?;
         Ok(site)

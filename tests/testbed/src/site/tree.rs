@@ -123,11 +123,11 @@ fn write_pool(text: &mut String, site: &Site, rollout: &Rollout) -> std::fmt::Re
 
 fn descriptor(site: &Site, rollout: &Rollout) -> String {
     let hosts = site.folder().join("hosts");
-    let (hosts, more) = (hosts.display(), &rollout.more_descriptor);
+    let (hosts, more, signal) = (hosts.display(), &rollout.more_descriptor, &site.plan.behaviour.stop_signal);
     format!(
         "app: shop\nrelease:\n  artifact: {{path: \"dist/shop-{{release}}.tar.gz\"}}\n\
          deploy:\n  recipe: release-dir\n  with:\n    root: \"{hosts}/{{host}}/srv/shop\"\n    \
-         restart: [\"{hosts}/{{host}}/bin/service\", restart]\n    keep: \"5\"\n\
+         restart: [\"{hosts}/{{host}}/bin/service\", restart]\n    stop_signal: {signal}\n    keep: \"5\"\n\
          post-test:\n  - {{http: \"http://{{host}}:{{port}}/healthz\", expect: \"200\", within: 5s, every: 50ms}}\n{more}"
     )
 }
