@@ -4,6 +4,7 @@
 pub mod capacity;
 pub mod ids;
 pub mod model;
+pub mod steps;
 
 pub use ids::{StepIx, TargetIx};
 pub use model::*;
