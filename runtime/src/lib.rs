@@ -1,3 +1,5 @@
 //! Executes plans: journal, transports, providers, secrets.
 
+pub mod clock;
+pub mod drive;
 pub mod observe;
