@@ -3,3 +3,4 @@
 pub mod clock;
 pub mod drive;
 pub mod observe;
+pub mod providers;
