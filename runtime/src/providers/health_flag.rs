@@ -51,9 +51,8 @@ impl HealthFlag {
                 return Err(Refusal::setting("mode", words));
             }
         }
-        let address = |name, text: &str| {
-            TargetUrl::parse(text).map_err(|reason| Refusal::setting(name, reason))
-        };
+        let address =
+            |name, text: &str| TargetUrl::parse(text).map_err(|reason| Refusal::setting(name, reason));
         let flag = address("drain_url", settings.need("drain_url")?)?;
         let login = match settings.get("token_secret") {
             None => Login::default(),
@@ -125,14 +124,17 @@ impl Provider for HealthFlag {
         let mut members = Members::default();
         match &self.health {
             None => {
-                let seen = targets.iter().map(|target| (target.member.clone(), seen(Health::Unknown, "unseen")));
+                let seen =
+                    targets.iter().map(|target| (target.member.clone(), seen(Health::Unknown, "unseen")));
                 members.seen.extend(seen);
             }
             Some(check) => {
                 let gate = Arc::new(Semaphore::new(AT_ONCE));
                 let mut tasks = JoinSet::new();
                 for target in targets.iter().cloned() {
-                    members.seen.insert(target.member.clone(), seen(Health::Unknown, "the read was given up"));
+                    members
+                        .seen
+                        .insert(target.member.clone(), seen(Health::Unknown, "the read was given up"));
                     let (check, gate) = (Arc::clone(check), Arc::clone(&gate));
                     tasks.spawn(async move {
                         let _turn = gate.acquire().await;

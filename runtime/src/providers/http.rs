@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Once;
 use std::time::Duration;
 
+use base64::Engine as _;
 use manent_engine::view::Failure;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Url};
@@ -31,12 +32,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits {
-            header: Duration::from_secs(10),
-            answer: Duration::from_secs(30),
-            body: 8 << 20,
-            depth: 64,
-        }
+        Limits { header: Duration::from_secs(10), answer: Duration::from_secs(30), body: 8 << 20, depth: 64 }
     }
 }
 
@@ -55,16 +51,10 @@ impl Login {
         if user.is_empty() || credentials.contains(|c: char| c.is_control()) {
             return Err(wanted.to_owned());
         }
-        // The library encodes; a request that is never sent shows how.
-        let trial = reqwest::Client::new().get("http://localhost/").basic_auth(user, Some(password)).build();
-        let header = trial.ok().and_then(|request| request.headers().get(AUTHORIZATION).cloned());
-        let header = header.ok_or("it cannot stand in a header")?;
+        let code = base64::engine::general_purpose::STANDARD.encode(credentials);
         let mut hidden = Hidden::default();
-        hidden.add(credentials);
-        hidden.add(password);
-        if let Some(code) = header.to_str().ok().and_then(|text| text.strip_prefix("Basic ")) {
-            hidden.add(code);
-        }
+        [credentials, password, &code].iter().for_each(|value| hidden.add(value));
+        let header = sensitive(&format!("Basic {code}"))?;
         Ok(Login { header: Some(header), hidden })
     }
 
@@ -74,13 +64,18 @@ impl Login {
         if token.is_empty() || !token.chars().all(plain) {
             return Err("it has to be one word of printable characters".to_owned());
         }
-        let mut header = HeaderValue::from_str(&format!("Bearer {token}"))
-            .map_err(|_| "it cannot stand in a header".to_owned())?;
-        header.set_sensitive(true);
+        let header = sensitive(&format!("Bearer {token}"))?;
         let mut hidden = Hidden::default();
         hidden.add(token);
         Ok(Login { header: Some(header), hidden })
     }
+}
+
+/// A header value that the library keeps out of its own messages.
+fn sensitive(text: &str) -> Result<HeaderValue, String> {
+    let mut header = HeaderValue::from_str(text).map_err(|_| "it cannot stand in a header".to_owned())?;
+    header.set_sensitive(true);
+    Ok(header)
 }
 
 /// Sends requests for one provider.
@@ -148,8 +143,9 @@ impl Client {
             }
         };
         let outcome = tokio::time::timeout(answer, whole).await;
-        let outcome = outcome
-            .unwrap_or_else(|_| Err(passing(format!("the answer was not complete within {}", seconds(answer)))));
+        let outcome = outcome.unwrap_or_else(|_| {
+            Err(passing(format!("the answer was not complete within {}", seconds(answer))))
+        });
         outcome.map_err(|failure| Failure {
             permanent: failure.permanent,
             reason: self.fit(&format!("{asked}: {}", failure.reason)),
@@ -160,7 +156,10 @@ impl Client {
         let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         // Nothing compressed was asked for, and nothing is unpacked: no bomb can go off.
         if let Some(coding) = text(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
-            return Err(passing(format!("the answer is packed (`{}`), which was not asked for", shown(coding, 20))));
+            return Err(passing(format!(
+                "the answer is packed (`{}`), which was not asked for",
+                shown(coding, 20)
+            )));
         }
         let location = text(LOCATION).map(str::to_owned);
         let status = response.status().as_u16();
@@ -294,7 +293,11 @@ fn chain(error: &reqwest::Error) -> String {
 }
 
 fn seconds(time: Duration) -> String {
-    if time.subsec_millis() == 0 { format!("{} s", time.as_secs()) } else { format!("{} ms", time.as_millis()) }
+    if time.subsec_millis() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{} ms", time.as_millis())
+    }
 }
 
 #[cfg(test)]

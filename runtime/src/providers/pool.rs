@@ -83,9 +83,9 @@ fn problems(reads: &[InstanceRead], targets: &[Wanted], names: &BTreeSet<&str>) 
         if let Some(first) = taken.insert(member, target) {
             found.push(format!("`{}` and `{}` are both member `{member}`", first.host, target.host));
         }
-        let backup = reads.iter().find(|read| {
-            read.outcome.as_ref().is_ok_and(|members| members.backup.contains(member))
-        });
+        let backup = reads
+            .iter()
+            .find(|read| read.outcome.as_ref().is_ok_and(|members| members.backup.contains(member)));
         if let Some(read) = backup {
             found.push(format!(
                 "member `{member}` is a backup on `{}`: it serves only when all others are gone, so it cannot be \

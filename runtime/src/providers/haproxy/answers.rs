@@ -115,8 +115,7 @@ pub(super) fn combined(
         if !nameable(&server.name) {
             return Err("the list holds a name that no server can have".to_owned());
         }
-        let facts =
-            Facts { admin: server.admin_state, oper: server.operational_state, ..Facts::default() };
+        let facts = Facts { admin: server.admin_state, oper: server.operational_state, ..Facts::default() };
         if all.insert(server.name, facts).is_some() {
             return Err("the list holds a server twice".to_owned());
         }

@@ -196,12 +196,11 @@ impl Api<'_> {
 
     fn url_of_servers(&self) -> Url {
         match self.version {
-            Version::V3 => {
-                self.url(&["services", "haproxy", "runtime", "backends", self.backend, "servers"])
-            }
-            Version::V2 => {
-                with_query(self.url(&["services", "haproxy", "runtime", "servers"]), &[("backend", self.backend)])
-            }
+            Version::V3 => self.url(&["services", "haproxy", "runtime", "backends", self.backend, "servers"]),
+            Version::V2 => with_query(
+                self.url(&["services", "haproxy", "runtime", "servers"]),
+                &[("backend", self.backend)],
+            ),
         }
     }
 

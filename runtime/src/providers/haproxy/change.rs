@@ -75,7 +75,10 @@ async fn force_down(api: &Api<'_>, mut look: Look, targets: &[Wanted]) -> Result
         // Forced down in service it would be taken from its clients.
         if look.admin(facts) != Admin::Out {
             let words = facts.judge(look.doubted).words;
-            return Err(passing(format!("`{}` is not out ({words}); its health is left alone", target.member)));
+            return Err(passing(format!(
+                "`{}` is not out ({words}); its health is left alone",
+                target.member
+            )));
         }
         // Checks pause in maintenance. Out of it the member counts as up at once, but is still drained.
         if matches!(facts.status(), Status::Maint | Status::Unresolved) {

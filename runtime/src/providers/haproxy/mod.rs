@@ -169,8 +169,7 @@ impl Shared {
         };
         let outcome = servers.map(|servers| {
             let doubted = servers.values().any(truth::Facts::belies_maint);
-            let (backup, active): (Vec<_>, Vec<_>) =
-                servers.into_iter().partition(|(_, facts)| facts.backup);
+            let (backup, active): (Vec<_>, Vec<_>) = servers.into_iter().partition(|(_, facts)| facts.backup);
             Members {
                 seen: active.into_iter().map(|(name, facts)| (name, facts.judge(doubted))).collect(),
                 backup: backup.into_iter().map(|(name, _)| name).collect(),
@@ -183,7 +182,11 @@ impl Shared {
 
 impl Instance {
     fn unread(&self) -> InstanceRead {
-        InstanceRead { name: self.name.clone(), identity: None, outcome: Err(passing("the read was given up")) }
+        InstanceRead {
+            name: self.name.clone(),
+            identity: None,
+            outcome: Err(passing("the read was given up")),
+        }
     }
 
     /// The process in words. In a container a restarted HAProxy may have its old id again, so its age is watched.
