@@ -1,0 +1,169 @@
+//! From the tree to typed shapes with places, collecting every error: unknown keys, wrong types, missing keys, texts of
+//! the little languages. It must not know what a name refers to; `check` and `lower` do.
+
+mod descriptor;
+mod envconfig;
+mod pool;
+mod procedure;
+mod raw;
+mod recipe;
+mod values;
+
+pub(crate) use descriptor::descriptor;
+pub(crate) use envconfig::envconfig;
+pub(crate) use raw::*;
+pub(crate) use recipe::{
+    DefaultValue, Parameter, ParameterKind, Piece, Recipe, RecipeAction, RecipeText, RecipeTime, fits, recipe,
+};
+
+use manent_grammar::{SyntaxError, suggest};
+
+use crate::diagnostic::{Code, Diagnostic, Findings, Place};
+use crate::source::FileId;
+use crate::yaml::{Entry, NodeId, Shape, Tree};
+
+/// A value with the place that says it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spanned<T> {
+    pub(crate) value: T,
+    pub(crate) place: Place,
+}
+
+impl<T> Spanned<T> {
+    pub(crate) fn new(value: T, place: Place) -> Self {
+        Spanned { value, place }
+    }
+
+    /// The same place, another value.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Spanned<U> {
+        Spanned { value: change(self.value), place: self.place }
+    }
+}
+
+/// Walks one document.
+pub(crate) struct Decoder<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) file: FileId,
+    pub(crate) findings: &'a mut Findings,
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn place(&self, node: NodeId) -> Place {
+        Place { file: self.file, span: self.tree.span(node) }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        self.findings.push(diagnostic);
+    }
+
+    fn wrong(&mut self, node: NodeId, what: &str, wanted: &str) {
+        let found = match self.tree.shape(node) {
+            Shape::Null => "nothing",
+            Shape::Scalar => "text",
+            Shape::Sequence => "a list",
+            Shape::Mapping => "keys",
+        };
+        let place = self.place(node);
+        self.report(
+            Diagnostic::error(Code::WrongType, format!("{what} has to be {wanted}, and is {found}"))
+                .at(place, format!("this is {found}"))
+                .help(format!("write {wanted}")),
+        );
+    }
+
+    /// The values of the keys of a mapping, in the order of `keys`; other keys are reported, `x-…` are free.
+    fn fields<const N: usize>(
+        &mut self,
+        node: NodeId,
+        what: &str,
+        keys: [&'static str; N],
+    ) -> Option<[Option<Entry>; N]> {
+        let tree = self.tree;
+        if tree.shape(node) != Shape::Mapping {
+            self.wrong(node, what, "a mapping of keys");
+            return None;
+        }
+        let mut found = [None; N];
+        for entry in tree.entries(node) {
+            let text = tree.text(entry.key).unwrap_or("");
+            let slot = keys.iter().position(|key| *key == text).and_then(|at| found.get_mut(at));
+            match slot {
+                Some(slot) => *slot = Some(entry),
+                None if text.starts_with("x-") => {}
+                None => self.unknown_key(entry.key, text, what, &keys),
+            }
+        }
+        Some(found)
+    }
+
+    fn unknown_key(&mut self, key: NodeId, text: &str, what: &str, keys: &[&'static str]) {
+        let place = self.place(key);
+        let help = match suggest(text, keys.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("the keys of {what} are {}", listed(keys.iter().copied())),
+        };
+        self.report(
+            Diagnostic::error(Code::UnknownKey, format!("{what} has no key `{text}`"))
+                .at(place, "unknown key")
+                .help(help),
+        );
+    }
+
+    /// A key that has to be there.
+    fn required(&mut self, entry: Option<Entry>, owner: Place, key: &str, what: &str) -> Option<Entry> {
+        if entry.is_none() {
+            self.report(
+                Diagnostic::error(Code::MissingKey, format!("{what} needs the key `{key}`"))
+                    .at(owner, format!("`{key}` is missing here"))
+                    .help(format!("add `{key}`")),
+            );
+        }
+        entry
+    }
+
+    /// The items of a list; an absent entry has none.
+    fn items(&mut self, entry: Option<Entry>, what: &str) -> &'a [NodeId] {
+        let tree = self.tree;
+        let Some(entry) = entry else { return &[] };
+        if tree.shape(entry.value) != Shape::Sequence {
+            self.wrong(entry.value, what, "a list");
+            return &[];
+        }
+        tree.items(entry.value)
+    }
+
+    /// The entries of a mapping with free keys; an absent one has none.
+    fn pairs(&mut self, entry: Option<Entry>, what: &str) -> Vec<Entry> {
+        let tree = self.tree;
+        let Some(entry) = entry else { return Vec::new() };
+        if tree.shape(entry.value) != Shape::Mapping {
+            self.wrong(entry.value, what, "a mapping of keys");
+            return Vec::new();
+        }
+        tree.entries(entry.value).collect()
+    }
+
+    /// A finding about a piece of a text, from a little language.
+    pub(crate) fn syntax(&mut self, code: Code, node: NodeId, what: &str, error: &SyntaxError) {
+        let whole = self.place(node);
+        let place = match self.tree.text_start(node) {
+            // An empty place cannot be underlined; the whole text is shown then.
+            Some(start) if !error.at.is_empty() => {
+                Place { file: self.file, span: start + error.at.start..start + error.at.end }
+            }
+            Some(_) | None => whole,
+        };
+        let text = self.tree.text(node).unwrap_or("");
+        let shown: String = text.chars().take(60).collect();
+        self.report(
+            Diagnostic::error(code, format!("`{shown}` is not {what}: {error}"))
+                .at(place, format!("expected {}", error.expected.first().copied().unwrap_or(what)))
+                .maybe_help(error.help.clone()),
+        );
+    }
+}
+
+/// Words in backticks, joined by commas.
+pub(crate) fn listed<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+    words.into_iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
