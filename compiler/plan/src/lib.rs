@@ -2,6 +2,7 @@
 //! It knows no YAML, no network and no clock.
 
 pub mod capacity;
+pub mod fixtures;
 pub mod ids;
 pub mod model;
 pub mod steps;
