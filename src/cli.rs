@@ -63,10 +63,10 @@ pub(crate) enum Verb {
     //Demo(crate::demo::Args),
     /// Write a small project tree to begin with
     Init(verbs::init::Args),
-    ///// Check documents; never opens a connection or a secret
-    //Lint(verbs::lint::Args),
-    ///// Show the resolved configuration of an environment, with where each value came from
-    //Show(verbs::show::Args),
+    /// Check documents; never opens a connection or a secret
+    Lint(verbs::lint::Args),
+    /// Show the resolved configuration of an environment, with where each value came from
+    Show(verbs::show::Args),
     ///// Show what would happen, step by step, with the way back
     //Plan(verbs::plan::Args),
     ///// Read load balancers and targets as the first step of a run does; changes nothing
@@ -91,8 +91,8 @@ pub(crate) enum Verb {
     //History(verbs::history::Args),
     ///// Find members left out by dead runs and stale locks, with what mends each
     //Doctor(verbs::doctor::Args),
-    ///// Explain a diagnostic
-    //Explain(verbs::explain::Args),
+    /// Explain a diagnostic
+    Explain(verbs::explain::Args),
     /// Print a completion script for a shell
     Completions(verbs::completions::Args),
 }

@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use manent_engine::{
-    Admin, Answer, Call, CallNo, Change, Engine, Event, Health, InstanceAnswer, InstanceView, Ledger, Outcome,
-    PoolView, Probed, Procedure, Ran, Seen, Timestamp,
+    Admin, Answer, Call, CallNo, Change, Engine, Event, Health, InstanceAnswer, InstanceView, Ledger,
+    Outcome, PoolView, Probed, Procedure, Ran, Seen, Timestamp,
 };
 use manent_plan::{Plan, StepIx, StepKind, TargetIx};
 use serde::Serialize;
@@ -93,7 +93,8 @@ fn note(plan: &Plan, steps: &mut Vec<Walked>, now: Timestamp, event: &Event) {
             calls: own_words(plan, *step).into_iter().collect(),
         }),
         Event::Intended { call, .. } => {
-            let text = words::call(plan, call).unwrap_or_else(|| String::from("read the pool on every instance"));
+            let text =
+                words::call(plan, call).unwrap_or_else(|| String::from("read the pool on every instance"));
             if let Some(step) = steps.last_mut()
                 && !step.calls.contains(&text)
             {
@@ -207,4 +208,41 @@ impl World {
 fn instances(plan: &Plan) -> usize {
     let urls = plan.pool.as_ref().and_then(|pool| pool.settings.get("dataplane_urls"));
     urls.map_or(1, |urls| urls.split(',').filter(|url| !url.trim().is_empty()).count().max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use manent_compiler::{Options, compile};
+
+    use super::*;
+    use crate::sources::DiskSources;
+
+    fn walked(tree: &str, environment: &str) -> Walk {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(tree);
+        let options = Options { environment: environment.into(), ..Options::default() };
+        let compiled = compile(&DiskSources::new(&root), &crate::compile::stdlib().unwrap(), &options);
+        assert!(compiled.diagnostics.is_empty(), "{:?}", compiled.diagnostics);
+        walk(&compiled.plan.unwrap(), false).expect("the walk ends")
+    }
+
+    #[test]
+    fn every_example_comes_to_a_good_end() {
+        for (tree, environment) in [
+            ("haproxy", "shop/shop/prod"),
+            ("health-flag", "shop/api/prod"),
+            ("local", "example/hello/local"),
+        ] {
+            assert_eq!(walked(tree, environment).outcome, "succeeded", "{tree}");
+        }
+    }
+
+    #[test]
+    fn waits_are_counted() {
+        let walk = walked("haproxy", "shop/shop/prod");
+        let bake = walk.steps.iter().find(|step| step.id == "bake@canary").unwrap();
+        assert_eq!(bake.calls, ["wait 5m"]);
+        assert!(walk.waits_ms >= 300_000 + 4 * 5_000, "{}", walk.waits_ms);
+    }
 }

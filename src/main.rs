@@ -4,11 +4,18 @@
 mod clean;
 mod cli;
 mod clock;
+mod compile;
 mod console;
+mod dry_run;
 mod exit;
 mod fault;
+mod live;
 mod project;
+mod report;
+mod signals;
+mod sources;
 mod verbs;
+mod words;
 
 use std::process::ExitCode;
 

@@ -3,7 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use manent_compiler::{Environment, environments};
+
 use crate::fault::Fault;
+use crate::sources::DiskSources;
 
 /// A project tree.
 #[derive(Debug, Clone)]
@@ -14,15 +17,13 @@ pub(crate) struct Project {
     pub(crate) state: PathBuf,
 }
 
-/// One environment of the tree.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Environment {
-    /// `org/app/env`.
-    pub(crate) name: String,
-    /// Its envconfig, relative to the root where it is inside.
-    pub(crate) envconfig: PathBuf,
-    /// Its descriptor, likewise.
-    pub(crate) descriptor: PathBuf,
+/// What a person named: an environment, and a descriptor where it is not the usual one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Chosen {
+    /// The environment.
+    pub(crate) environment: Environment,
+    /// Path of the descriptor, when it was named.
+    pub(crate) descriptor: Option<String>,
 }
 
 impl Project {
@@ -70,98 +71,62 @@ impl Project {
         plain.strip_prefix(&root).map_or_else(|_| path.to_owned(), Path::to_owned)
     }
 
-    /// Every environment, in the order of their names.
-    pub(crate) fn environments(&self) -> Vec<Environment> {
-        let base = self.root.join("envconfig");
-        let mut found: Vec<Environment> = yaml_files(&base, 3)
-            .into_iter()
-            .filter_map(|path| {
-                let inside = path.strip_prefix(&base).ok()?;
-                (inside.components().count() == 3).then(|| self.environment_at(&path))
-            })
-            .collect();
-        found.sort();
-        found
+    /// Where documents are read.
+    pub(crate) fn sources(&self) -> DiskSources {
+        DiskSources::new(&self.root)
     }
 
-    /// Descriptors of the tree, in the order of their names.
-    pub(crate) fn descriptors(&self) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = yaml_files(&self.root.join("descriptors"), 1)
-            .into_iter()
-            .map(|path| self.relative(&path))
-            .collect();
-        found.sort();
-        found
+    /// Every environment, in the order of their names.
+    ///
+    /// # Errors
+    /// The tree cannot be listed.
+    pub(crate) fn environments(&self) -> Result<Vec<Environment>, Fault> {
+        environments(&self.sources())
+            .map_err(|error| Fault::error("the folder `envconfig` cannot be listed").because(&error))
     }
 
     /// The environment that a person means: `org/app/env`, or the path of an envconfig.
     ///
     /// # Errors
     /// There is none; the message lists those that exist.
-    pub(crate) fn environment(&self, named: &str, descriptor: Option<&Path>) -> Result<Environment, Fault> {
-        let mut found = self.locate(named)?;
-        if let Some(descriptor) = descriptor {
-            let here = std::env::current_dir().unwrap_or_default().join(descriptor);
-            let path = if here.is_file() { here } else { self.root.join(descriptor) };
-            if !path.is_file() {
-                return Err(Fault::input(format!("no descriptor at `{}`", descriptor.display())).help(list(
-                    "descriptors found: ",
-                    self.descriptors().iter().map(|path| path.display().to_string()),
-                )));
-            }
-            found.descriptor = self.relative(&path);
-        }
-        Ok(found)
+    pub(crate) fn choose(&self, named: &str, descriptor: Option<&Path>) -> Result<Chosen, Fault> {
+        let environment = self.locate(named)?;
+        let descriptor = match descriptor {
+            None => None,
+            Some(path) => Some(self.existing(path).ok_or_else(|| {
+                Fault::input(format!("no descriptor at `{}`", path.display()))
+                    .help("name a file from the current directory or from the root of the tree")
+            })?),
+        };
+        Ok(Chosen { environment, descriptor })
     }
 
     fn locate(&self, named: &str) -> Result<Environment, Fault> {
-        let all = self.environments();
+        let all = self.environments()?;
         if let Some(found) = all.iter().find(|environment| environment.name == named) {
             return Ok(found.clone());
         }
-        if has_yaml_suffix(Path::new(named)) {
-            let here = std::env::current_dir().unwrap_or_default().join(named);
-            if let Some(path) = [here, self.root.join(named)].into_iter().find(|path| path.is_file()) {
-                return Ok(self.environment_at(&path));
-            }
+        let yaml = Path::new(named).extension().is_some_and(|suffix| suffix == "yml" || suffix == "yaml");
+        if let Some(path) = self.existing(Path::new(named)).filter(|_| yaml) {
+            return Ok(Environment::of(&path));
         }
         let names: Vec<String> = all.into_iter().map(|environment| environment.name).collect();
-        let nearest =
-            nearest(named, &names).map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-        let help = if names.is_empty() {
-            format!(
+        let help = match nearest(named, &names) {
+            _ if names.is_empty() => format!(
                 "no environment lives under `{}`: begin with `manent init`, or write `envconfig/<org>/<app>/<env>.yml`",
                 self.root.join("envconfig").display()
-            )
-        } else {
-            nearest + &list("environments found: ", names.into_iter())
+            ),
+            Some(near) => format!("did you mean `{near}`? {}", list("environments found: ", &names)),
+            None => list("environments found: ", &names),
         };
         Err(Fault::input(format!("no environment `{named}`")).help(help))
     }
 
-    /// An envconfig outside the tree's pattern is named by the last three parts of its path, as far as it has them.
-    fn environment_at(&self, path: &Path) -> Environment {
-        let envconfig = self.relative(path);
-        let parts: Vec<String> = resolve(path)
-            .with_extension("")
-            .components()
-            .filter_map(|part| match part {
-                std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-                std::path::Component::Prefix(_)
-                | std::path::Component::RootDir
-                | std::path::Component::CurDir
-                | std::path::Component::ParentDir => None,
-            })
-            .collect();
-        let from = parts.len().saturating_sub(3);
-        let last: Vec<String> = parts.get(from..).unwrap_or_default().to_vec();
-        let app = last.get(last.len().saturating_sub(2)).cloned().unwrap_or_default();
-        let descriptor = ["yml", "yaml"]
-            .iter()
-            .map(|suffix| PathBuf::from("descriptors").join(format!("{app}.{suffix}")))
-            .find(|path| self.root.join(path).is_file())
-            .unwrap_or_else(|| PathBuf::from("descriptors").join(format!("{app}.yml")));
-        Environment { name: last.join("/"), envconfig, descriptor }
+    /// The path of an existing file as documents name it, from the current directory or from the root.
+    pub(crate) fn existing(&self, path: &Path) -> Option<String> {
+        let here = std::env::current_dir().unwrap_or_default().join(path);
+        let found = [here, self.root.join(path)].into_iter().find(|path| path.is_file())?;
+        self.relative(&found).to_str().map(str::to_owned)
     }
 }
 
@@ -176,41 +141,14 @@ pub(crate) fn nearest(wanted: &str, names: &[String]) -> Option<String> {
 }
 
 /// `intro a, b and 3 more`.
-fn list(intro: &str, names: impl Iterator<Item = String>) -> String {
+fn list(intro: &str, names: &[String]) -> String {
     const SHOWN: usize = 12;
-    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
-    if names.is_empty() {
-        return format!("{intro}none");
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => format!("{intro}{shown}"),
+        more => format!("{intro}{shown} and {more} more"),
     }
-    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().checked_sub(SHOWN) {
-        Some(more) if more > 0 => format!("{intro}{shown} and {more} more"),
-        Some(_) | None => format!("{intro}{shown}"),
-    }
-}
-
-fn has_yaml_suffix(path: &Path) -> bool {
-    path.extension().is_some_and(|suffix| suffix == "yml" || suffix == "yaml")
-}
-
-fn yaml_files(base: &Path, depth: usize) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(base) else { return Vec::new() };
-    let mut found = Vec::new();
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if hidden {
-            continue;
-        }
-        if path.is_dir() {
-            if depth > 1 {
-                found.extend(yaml_files(&path, depth - 1));
-            }
-        } else if has_yaml_suffix(&path) {
-            found.push(path);
-        }
-    }
-    found
 }
 
 /// The path without links where it exists; as it stands where it does not.

@@ -36,32 +36,15 @@ pub(crate) fn count(number: usize, thing: &str) -> String {
 
 /// Why a run is blocked, with the arithmetic.
 pub(crate) fn blocked(blocked: &Blocked) -> String {
-    match blocked {
-        Blocked::Floor { have, taken, need, out, batch, .. } => {
-            let stay = have.saturating_sub(*taken);
-            let counted = match taken {
-                0 => format!("{have} healthy in service"),
-                taken => format!("{have} healthy in service, the batch ({}) takes {taken} of them, {stay} would stay", list(batch)),
-            };
-            let missing = if out.is_empty() { String::new() } else { format!("; not counted: {}", list(out)) };
-            format!("{counted}, the floor is {need}{missing}")
-        }
-        Blocked::Limit { out, batch, limit } => {
-            format!("{out} out by this run already and {batch} in the batch, the limit is {limit}")
-        }
-        Blocked::Unreachable { instances } => {
-            format!("not every load balancer answers: {}", list(instances))
-        }
-        Blocked::Raced { have, need } => format!(
-            "after the drain only {have} were healthy in service, the floor is {need}: somebody else took members out at the same time; the batch was put back"
-        ),
-    }
+    clean::line(&blocked.words())
 }
 
 /// Why something failed, with the targets.
 pub(crate) fn cause(plan: &Plan, cause: &Cause) -> String {
     let mut text = clean::line(&cause.message);
-    if !cause.targets.is_empty() && !text.contains(&plan.target_name(cause.targets.first().copied().unwrap_or(TargetIx(0)))) {
+    if !cause.targets.is_empty()
+        && !text.contains(&plan.target_name(cause.targets.first().copied().unwrap_or(TargetIx(0))))
+    {
         text.push_str(&format!(" ({})", targets(plan, &cause.targets)));
     }
     if !cause.unknown.is_empty() {
@@ -76,7 +59,9 @@ pub(crate) fn outcome(plan: &Plan, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Succeeded => format!("succeeded: every target runs {release} and is in service"),
         Outcome::NothingToDo => format!("nothing to do: every target runs {release} already"),
-        Outcome::Refused { cause: why } => format!("preflight refused, nothing was touched: {}", cause(plan, why)),
+        Outcome::Refused { cause: why } => {
+            format!("preflight refused, nothing was touched: {}", cause(plan, why))
+        }
         Outcome::RolledBack { cause: why } => {
             format!("failed and rolled back, the service is whole: {}", cause(plan, why))
         }
@@ -126,14 +111,18 @@ pub(crate) fn call(plan: &Plan, call: &Call) -> Option<String> {
         }
         Call::Run { procedure: what, target, release, .. } => {
             let release = match (what, release) {
-                (Procedure::Apply | Procedure::Undo, Some(release)) => format!(" to {}", clean::line(release)),
+                (Procedure::Apply | Procedure::Undo, Some(release)) => {
+                    format!(" to {}", clean::line(release))
+                }
                 _ => String::new(),
             };
             Some(format!("{}{release} on {}", procedure(plan, *what), plan.target_name(*target)))
         }
-        Call::Probe { procedure: what, target, .. } => {
-            Some(format!("find out what became of `{}` on {}", procedure(plan, *what), plan.target_name(*target)))
-        }
+        Call::Probe { procedure: what, target, .. } => Some(format!(
+            "find out what became of `{}` on {}",
+            procedure(plan, *what),
+            plan.target_name(*target)
+        )),
     }
 }
 
@@ -170,19 +159,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_blocked_floor_shows_its_arithmetic() {
+    fn a_blocked_floor_shows_its_arithmetic_and_no_control_character() {
         let floor = Blocked::Floor {
             have: 3,
             taken: 1,
             need: 3,
             healthy: vec!["w1".into(), "w2".into(), "w3".into()],
-            out: vec!["w4 (drain/up on \u{1b}lb1)".into()],
+            out: vec!["w4 is drain/up on \u{1b}lb1".into()],
             batch: vec!["w1".into()],
         };
-        assert_eq!(
-            blocked(&floor),
-            "3 healthy in service, the batch (w1) takes 1 of them, 2 would stay, the floor is 3; not counted: w4 (drain/up on \\u{1b}lb1)"
-        );
+        let text = blocked(&floor);
+        assert!(text.contains("2 would stay, the floor is 3"), "{text}");
+        assert!(text.contains("\\u{1b}lb1"), "{text}");
     }
 
     #[test]

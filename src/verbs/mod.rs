@@ -2,7 +2,10 @@
 //! This file must not do any work.
 
 pub(crate) mod completions;
+pub(crate) mod explain;
 pub(crate) mod init;
+pub(crate) mod lint;
+pub(crate) mod show;
 
 use crate::cli::{Context, Verb};
 use crate::exit::Exit;
@@ -12,6 +15,9 @@ use crate::fault::Fault;
 pub(crate) fn run(verb: &Verb, context: &Context) -> Result<Exit, Fault> {
     match verb {
         Verb::Init(args) => init::run(args, context),
+        Verb::Lint(args) => lint::run(args, context),
+        Verb::Show(args) => show::run(args, context),
+        Verb::Explain(args) => explain::run(args, context),
         Verb::Completions(args) => completions::run(args, context),
     }
 }

@@ -1,0 +1,342 @@
+//! A run's report as text: what `status` and the live display show. Somebody woken at night reads it from top to
+//! bottom: how it stands, what it waits for, what is where, what can be done. It must not derive facts; the engine does.
+
+use std::collections::BTreeMap;
+
+use manent_engine::Timestamp;
+use manent_engine::report::{Batch, Pass, Report, RunStanding, Standing, StepLine, TargetLine};
+
+use crate::clean;
+use crate::clock::{self, span, stamp};
+use crate::console::{Look, Paint};
+use crate::words::{count, list};
+
+/// Targets that are all listed; of more only those that differ.
+const TARGETS_LISTED: usize = 24;
+/// Batches of a pass that are all listed; of more only those in hand or failed.
+const BATCHES_LISTED: usize = 8;
+/// Remarks that are shown, the newest.
+const NOTES_LISTED: usize = 5;
+
+/// How a report is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sheet<'a> {
+    /// What is shown.
+    pub(crate) report: &'a Report,
+    /// The time now: what is left of a wait counts from here.
+    pub(crate) now: Timestamp,
+    /// Colours.
+    pub(crate) paint: Paint,
+    /// What has to stand behind every command, so that it finds this tree (` --root …`), or nothing.
+    pub(crate) suffix: &'a str,
+}
+
+impl Sheet<'_> {
+    /// Everything.
+    pub(crate) fn full(self) -> Vec<String> {
+        let mut lines = self.head();
+        lines.push(String::new());
+        lines.extend(self.steps());
+        lines.extend(self.waits());
+        lines.extend(self.targets());
+        lines.extend(self.notes());
+        lines.extend(self.next());
+        lines
+    }
+
+    /// What changes while a run goes.
+    pub(crate) fn live(self) -> Vec<String> {
+        let mut lines = self.head();
+        lines.extend(self.steps());
+        lines.extend(self.waits());
+        lines
+    }
+
+    fn head(self) -> Vec<String> {
+        let report = self.report;
+        let release = report.release.as_deref().unwrap_or("(no release)");
+        let title = format!("{} to {}", clean::line(&report.environment), clean::line(release));
+        let mut lines = vec![format!("{}  run {}", self.paint.with(Look::Bold, title), report.run)];
+        let began = report.started_at.map(|at| at.0);
+        let ended = matches!(
+            report.state,
+            RunStanding::Succeeded | RunStanding::RolledBack | RunStanding::Stopped | RunStanding::Failed
+        );
+        let times = match began {
+            Some(began) if ended => {
+                let took = span(report.recorded_at.0.since(began));
+                format!("began {}, took {took}", stamp(began))
+            }
+            Some(began) => format!(
+                "began {} ({} ago), newest record {} ago",
+                stamp(began),
+                span(self.now.since(began)),
+                span(self.now.since(report.recorded_at.0))
+            ),
+            None => String::from("not begun"),
+        };
+        lines.push(format!("{}: {times}", self.standing()));
+        if let Some(cause) = &report.cause {
+            lines.push(format!("{} {}", self.paint.with(Look::Red, "because"), clean::line(cause)));
+        }
+        if report.connections_cut > 0 {
+            let cut = format!("{} connections were cut at the end of a drain", report.connections_cut);
+            lines.push(self.paint.with(Look::Yellow, cut));
+        }
+        lines
+    }
+
+    fn standing(self) -> String {
+        let (look, words) = match self.report.state {
+            RunStanding::Running => (Look::Green, "running"),
+            RunStanding::Waiting => (Look::Yellow, "running, waiting"),
+            RunStanding::Paused => (Look::Yellow, "paused"),
+            RunStanding::RollingBack => (Look::Yellow, "rolling back"),
+            RunStanding::Succeeded => (Look::Green, "succeeded"),
+            RunStanding::RolledBack => (Look::Yellow, "failed and rolled back, the service is whole"),
+            RunStanding::Stopped => {
+                (Look::Red, "stopped, members may be out or releases mixed (see targets)")
+            }
+            RunStanding::Failed => (Look::Yellow, "failed, nothing is left of it"),
+            RunStanding::Interrupted => (Look::Red, "interrupted, no process is at work on it"),
+        };
+        self.paint.with(look, words)
+    }
+
+    fn steps(self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .report
+            .steps
+            .iter()
+            .filter(|step| step.id != "config")
+            .map(|step| self.step("  ", step))
+            .collect();
+        for pass in &self.report.passes {
+            lines.extend(self.pass(pass));
+        }
+        if !self.report.way_back.is_empty() {
+            lines.push(format!("  left of the way back: {}", list(&self.report.way_back)));
+        }
+        lines
+    }
+
+    fn pass(self, pass: &Pass) -> Vec<String> {
+        let through =
+            |state: Standing| matches!(state, Standing::Done | Standing::Skipped | Standing::Undone);
+        let done = pass.batches.iter().filter(|batch| through(batch.state)).count();
+        let out = match pass.drained.len() {
+            0 => String::new(),
+            _ => format!("  out: {}", self.paint.with(Look::Yellow, list(&pass.drained))),
+        };
+        let head = format!("pass {}", clean::line(&pass.name));
+        let mut lines = vec![format!(
+            "  {} {head:<24} {done} of {}{out}",
+            self.mark(pass.state),
+            count(pass.batches.len(), "batch").replace("batchs", "batches"),
+        )];
+        let all = pass.batches.len() <= BATCHES_LISTED;
+        for batch in &pass.batches {
+            if all || matches!(batch.state, Standing::Active | Standing::Failed) {
+                lines.extend(self.batch(batch));
+            }
+        }
+        lines.extend(pass.gates.iter().map(|gate| self.step("    ", gate)));
+        lines
+    }
+
+    fn batch(self, batch: &Batch) -> Vec<String> {
+        let mut lines =
+            vec![format!("    {} #{:<3} {}", self.mark(batch.state), batch.index, list(&batch.targets))];
+        if matches!(batch.state, Standing::Active | Standing::Failed | Standing::Undone) {
+            let begun = batch.steps.iter().filter(|step| step.state != Standing::Waiting);
+            lines.extend(begun.map(|step| self.step("         ", step)));
+        }
+        lines
+    }
+
+    fn step(self, indent: &str, step: &StepLine) -> String {
+        let attempt = match (step.state, step.attempt) {
+            (Standing::Active, attempt @ 1..) => format!("  attempt {attempt}"),
+            _ => String::new(),
+        };
+        let why = step.why.as_ref().map(|why| format!("  {}", clean::line(why))).unwrap_or_default();
+        format!("{indent}{} {}{attempt}{why}", self.mark(step.state), clean::line(&step.id))
+    }
+
+    fn mark(self, state: Standing) -> String {
+        let (look, word) = match state {
+            Standing::Waiting => (Look::Dim, "-      "),
+            Standing::Active => (Look::Cyan, "doing  "),
+            Standing::Done => (Look::Green, "done   "),
+            Standing::Skipped => (Look::Dim, "skipped"),
+            Standing::Failed => (Look::Red, "FAILED "),
+            Standing::Undone => (Look::Yellow, "undone "),
+        };
+        self.paint.with(look, word)
+    }
+
+    fn waits(self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let ended = matches!(
+            self.report.state,
+            RunStanding::Succeeded | RunStanding::RolledBack | RunStanding::Stopped | RunStanding::Failed
+        );
+        if ended {
+            return lines;
+        }
+        if let Some(waiting) = &self.report.waiting {
+            lines.push(String::new());
+            lines.push(format!("waits for {}", clean::line(&waiting.what)));
+            let limit = match waiting.until.map(|until| until.0) {
+                Some(until) => format!("until {} at most ({})", clock::of_day(until), self.left(until)),
+                None => String::from("without a limit"),
+            };
+            lines.push(format!(
+                "  {}, since {}, {limit}",
+                clean::line(&waiting.step),
+                clock::of_day(waiting.since.0)
+            ));
+        }
+        if let Some(blocked) = &self.report.blocked {
+            lines.push(format!(
+                "{}: {}",
+                self.paint.with(Look::Yellow, format!("postponed, attempt {}", blocked.attempt)),
+                clean::line(&blocked.reason)
+            ));
+            let next = blocked.next_attempt_at.0;
+            lines.push(format!("  tried again at {} ({})", clock::of_day(next), self.left(next)));
+        }
+        lines
+    }
+
+    fn left(self, until: Timestamp) -> String {
+        match until.since(self.now) {
+            0 => String::from("due now"),
+            left => format!("{} left", span(left.div_ceil(1_000) * 1_000)),
+        }
+    }
+
+    fn targets(self) -> Vec<String> {
+        let targets = &self.report.targets;
+        let mut lines = vec![String::new()];
+        let few = targets.len() <= TARGETS_LISTED;
+        lines.push(format!("{}  {}", self.paint.with(Look::Bold, "targets"), self.releases()));
+        let odd = |target: &&TargetLine| {
+            !target.remarks.is_empty()
+                || target.out_since.is_some()
+                || !target.release_known
+                || target.in_service == Some(false)
+        };
+        let shown: Vec<&TargetLine> = targets.iter().filter(|target| few || odd(target)).collect();
+        let widest = shown.iter().map(|target| name(target).chars().count()).max().unwrap_or_default();
+        let release = shown.iter().map(|target| release(target).chars().count()).max().unwrap_or_default();
+        for target in shown.iter().take(100) {
+            lines.push(self.target(target, widest, release));
+        }
+        if let Some(more) = shown.len().checked_sub(100).filter(|more| *more > 0) {
+            lines.push(format!("  and {more} more: `--json` lists all"));
+        }
+        lines
+    }
+
+    fn target(self, target: &TargetLine, widest: usize, release_width: usize) -> String {
+        let service = match (target.in_service, target.out_since) {
+            (_, Some(since)) => {
+                self.paint.with(Look::Yellow, format!("out since {}", clock::of_day(since.0)))
+            }
+            (Some(true), None) => String::from("in service"),
+            (Some(false), None) => self.paint.with(Look::Yellow, "not in service, by somebody else's hand"),
+            (None, None) => self.paint.with(Look::Dim, "not seen in the load balancer"),
+        };
+        let remarks = match target.remarks.is_empty() {
+            true => String::new(),
+            false => format!("; {}", clean::line(&target.remarks.join("; "))),
+        };
+        let name = clean::line(&name(target));
+        let release = release(target);
+        format!("  {name:<widest$}  {release:<release_width$}  {service}{remarks}")
+    }
+
+    /// How many targets run what.
+    fn releases(self) -> String {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for target in &self.report.targets {
+            *counts.entry(release(target)).or_default() += 1;
+        }
+        let each = counts.iter().map(|(release, number)| format!("{number} on {release}"));
+        each.collect::<Vec<_>>().join(", ")
+    }
+
+    fn notes(self) -> Vec<String> {
+        let notes = &self.report.notes;
+        if notes.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![String::new(), self.paint.with(Look::Bold, "remarks")];
+        for note in notes.get(notes.len().saturating_sub(NOTES_LISTED)..).unwrap_or_default() {
+            let step = note.step.as_ref().map(|step| format!("{}: ", clean::line(step))).unwrap_or_default();
+            lines.push(format!("  {}  {step}{}", clock::of_day(note.at.0), clean::line(&note.text)));
+        }
+        lines
+    }
+
+    fn next(self) -> Vec<String> {
+        if self.report.next.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = vec![String::new(), self.paint.with(Look::Bold, "what you can do")];
+        let commands: Vec<String> = self
+            .report
+            .next
+            .iter()
+            .map(|command| format!("{}{}", clean::line(command), self.suffix))
+            .collect();
+        let widest = commands.iter().map(|command| command.chars().count()).max().unwrap_or_default();
+        for command in commands {
+            let meaning = meaning(&command);
+            let command = self.paint.with(Look::Cyan, format!("{command:<widest$}"));
+            lines.push(format!("  {command}  {meaning}").trim_end().to_owned());
+        }
+        lines
+    }
+}
+
+fn name(target: &TargetLine) -> String {
+    let address = match target.port {
+        Some(port) if target.host.contains(':') => format!("[{}]:{port}", target.host),
+        Some(port) => format!("{}:{port}", target.host),
+        None => target.host.clone(),
+    };
+    if target.member == target.host || target.member == address {
+        address
+    } else {
+        format!("{address} ({})", target.member)
+    }
+}
+
+fn release(target: &TargetLine) -> String {
+    match (&target.release, target.release_known) {
+        (Some(release), true) => clean::line(release),
+        (None, true) => String::from("(none)"),
+        (_, false) => String::from("(not known)"),
+    }
+}
+
+/// What a command does, in a few words.
+fn meaning(command: &str) -> &'static str {
+    let has = |word: &str| command.split(' ').any(|part| part == word);
+    match command.split(' ').nth(1).unwrap_or_default() {
+        "status" => "follow it",
+        "resume" if has("--retry-failed") => "try the failed step again and go on",
+        "resume" => "go on where it is",
+        "pause" => "begin no new call until `continue`",
+        "continue" => "end the pause",
+        "cancel" if has("--rollback") => "return everything it changed to the release before",
+        "cancel" => "stop after the call in hand, leave everything as it is",
+        "approve" => "open the gate",
+        "rollback" => "return to the release before, by a plan that is shown first",
+        "doctor" => "see what is left out, and what mends it",
+        "history" => "see all runs",
+        _ => "",
+    }
+}

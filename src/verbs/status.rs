@@ -1,0 +1,111 @@
+//! `manent status`: what is true of a run, from the journal alone, without network.
+//! It must not guess: what the journal does not hold is said to be unknown.
+
+use std::io::Write;
+use std::time::Duration;
+
+use manent_engine::report::{Report, RunStanding};
+
+use crate::cli::Context;
+use crate::clock;
+use crate::exit::Exit;
+use crate::fault::Fault;
+use crate::report::Sheet;
+use crate::runs::{Loaded, Runs};
+
+/// Between two looks while watching.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Arguments of `status`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+It reads the journal alone: it is right also when load balancers, targets and the network are gone.
+
+Examples:
+  manent status                   the newest run
+  manent status RUN --watch       follow a run to its end
+  manent status --json | jq .blocked")]
+pub(crate) struct Args {
+    /// The run; default: the newest
+    run: Option<String>,
+    /// Show it again whenever it changes, until it ends
+    #[arg(long)]
+    watch: bool,
+}
+
+/// Prints the report.
+pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
+    let project = context.project()?;
+    let runs = Runs::open(&project)?;
+    let id = runs.find(args.run.as_deref())?;
+    if !args.watch {
+        let loaded = runs.load(&id)?;
+        print(context, &loaded)?;
+        hint(context, &runs, &loaded)?;
+        return Ok(Exit::Done);
+    }
+    watch(context, &runs, &id)
+}
+
+fn watch(context: &Context, runs: &Runs, id: &str) -> Result<Exit, Fault> {
+    let mut shown: Option<(usize, RunStanding)> = None;
+    loop {
+        let loaded = runs.load(id)?;
+        let report = loaded.report();
+        let now = (loaded.events.len(), report.state);
+        let redraw = context.console.redraws_stdout();
+        if shown != Some(now) || redraw {
+            if redraw {
+                clear(context)?;
+            } else if shown.is_some() && !context.console.json {
+                context.console.data("")?;
+            }
+            show(context, &report)?;
+            shown = Some(now);
+        }
+        let over = !matches!(
+            report.state,
+            RunStanding::Running | RunStanding::Waiting | RunStanding::Paused | RunStanding::RollingBack
+        );
+        if over || context.console.is_closed() {
+            return Ok(Exit::Done);
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn clear(context: &Context) -> Result<(), Fault> {
+    // The cursor goes home and the rest is wiped: less flicker than wiping all first.
+    let _ = context;
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(b"\x1b[H\x1b[2J").and_then(|()| stdout.flush());
+    written.or(Ok(()))
+}
+
+fn print(context: &Context, loaded: &Loaded) -> Result<(), Fault> {
+    show(context, &loaded.report())
+}
+
+/// Prints a report: JSON on one line, or text.
+pub(crate) fn show(context: &Context, report: &Report) -> Result<(), Fault> {
+    if context.console.json {
+        return context.console.value(report);
+    }
+    let suffix = context.suffix();
+    let sheet = Sheet { report, now: clock::now(), paint: context.console.paint(), suffix: &suffix };
+    context.console.data(&sheet.full().join("\n"))
+}
+
+/// Other runs that need somebody, since the newest run is only one of them.
+fn hint(context: &Context, runs: &Runs, shown: &Loaded) -> Result<(), Fault> {
+    let others: Vec<String> = runs
+        .unfinished()?
+        .into_iter()
+        .filter(|head| head.id != shown.head.id)
+        .map(|head| format!("  manent status {}{}  ({})", head.id, context.suffix(), head.environment))
+        .collect();
+    if !others.is_empty() {
+        context.console.talk(&format!("other runs that have not ended:\n{}", others.join("\n")));
+    }
+    Ok(())
+}
