@@ -12,7 +12,7 @@ pub use provider::{
     SettingType,
 };
 pub use recipe::RecipeSource;
-pub use reference::providers_page;
+pub use reference::{providers_page, recipes_page};
 
 /// The manifests, in the order in which people read about them.
 const MANIFESTS: [(&str, &str); 8] = [

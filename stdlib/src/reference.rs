@@ -1,7 +1,11 @@
-//! The reference of providers, written from the manifests so that it cannot say anything else.
-//! It must not know where the page is kept.
+//! The reference pages, written from the data so that they cannot say anything else.
+//! It must not know where a page is kept.
+
+mod recipes;
 
 use std::fmt;
+
+pub use recipes::recipes_page;
 
 use crate::{Availability, Capabilities, Connections, Provider, Setting, SettingType, Stdlib};
 

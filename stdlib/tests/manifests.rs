@@ -1,6 +1,8 @@
 //! The manifests against the table of the product: no setting is missing, none is invented, every default is right.
 //! It must not know what the compiler makes of them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::collections::BTreeSet;
 
 use manent_stdlib::{Availability, Connections, Provider, Setting, SettingType, Stdlib};
@@ -230,4 +232,34 @@ fn recipes_are_yaml_with_the_four_procedures() {
             assert!(text[procedure].is_sequence(), "{}: {procedure}", recipe.name);
         }
     }
+}
+
+#[test]
+fn defaults_and_examples_are_what_their_types_accept() {
+    each_setting(|provider, setting| {
+        let values = setting.default.iter().chain(&setting.example).map(String::as_str);
+        for value in values {
+            let fits = match setting.kind {
+                SettingType::Duration => manent_grammar::Duration::parse(value).is_ok(),
+                SettingType::Port => value.parse::<u16>().is_ok_and(|port| port > 0),
+                SettingType::Bool => ["true", "false"].contains(&value),
+                SettingType::Url => value.starts_with("https://"),
+                SettingType::Urls => value.split(',').all(|url| url.starts_with("https://")),
+                SettingType::Secret => manent_grammar::name(value).is_ok(),
+                SettingType::Choice => setting.choice(value).is_some(),
+                SettingType::Text | SettingType::Path => !value.is_empty(),
+            };
+            assert!(fits, "{} {}: {value}", provider.name, setting.name);
+            if setting.placeholders {
+                assert!(manent_grammar::Template::parse(value).is_ok(), "{} {}", provider.name, setting.name);
+            }
+        }
+    });
+}
+
+#[test]
+fn every_setting_has_a_default_or_an_example() {
+    each_setting(|provider, setting| {
+        assert!(setting.default.is_some() || setting.example.is_some(), "{} {}", provider.name, setting.name);
+    });
 }

@@ -1,10 +1,12 @@
 //! The reference pages are those that the data gives; `UPDATE=1` writes them.
 //! It must not know how a page is put together.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::fs;
 use std::path::PathBuf;
 
-use manent_stdlib::{Stdlib, providers_page};
+use manent_stdlib::{Stdlib, providers_page, recipes_page};
 
 fn same(name: &str, wanted: &str) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference")).join(name);
@@ -19,4 +21,9 @@ fn same(name: &str, wanted: &str) {
 #[test]
 fn the_page_of_providers_is_up_to_date() {
     same("providers.md", &providers_page(&Stdlib::builtin().unwrap()));
+}
+
+#[test]
+fn the_page_of_recipes_is_up_to_date() {
+    same("recipes.md", &recipes_page(&Stdlib::builtin().unwrap()).unwrap());
 }

@@ -1,6 +1,8 @@
 //! The recipe `release-dir` on a real disk: every step, every place where it can be broken off, hostile names.
 //! It must not know how a connection runs actions.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::fs;
@@ -236,6 +238,25 @@ fn a_vanished_upload_is_named() {
         .unwrap();
     assert!(!output.status.success());
     assert!(String::from_utf8(output.stderr).unwrap().contains("is missing"));
+}
+
+#[test]
+fn archives_may_be_packed_in_several_ways() {
+    for packing in ["--gzip", "--no-auto-compress"] {
+        let world = world();
+        fs::write(world.path("version"), "one\n").unwrap();
+        let made = Command::new("tar")
+            .args(["-c", packing, "-f"])
+            .arg(&world.artifact)
+            .arg("-C")
+            .arg(world.path(""))
+            .arg("version")
+            .status()
+            .unwrap();
+        assert!(made.success(), "{packing}");
+        world.perform("apply", "r1", "").unwrap();
+        assert_eq!(world.tree(), AFTER_ONE, "{packing}");
+    }
 }
 
 #[test]
