@@ -1,6 +1,13 @@
 //! Runs the folders of `tests/suite`: what is refused, with the text that a user sees, and what is accepted, with the
 //! steps that come out. `MANENT_UPDATE=1` writes what is expected anew; then look at the difference.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may end where it stands"
+)]
+
 mod support;
 
 use std::collections::BTreeSet;

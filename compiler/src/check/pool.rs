@@ -51,7 +51,7 @@ pub(crate) fn pool<'s>(
         drain_timeout_ms,
         restore_timeout_ms: millis(raw.restore_timeout.as_ref(), TIMEOUT_MS),
         poll_interval_ms,
-        on_timeout: raw.on_timeout.unwrap_or(OnTimeout::Proceed),
+        on_timeout: raw.on_timeout.as_ref().map_or(OnTimeout::Proceed, |found| found.value),
         floor: Floor {
             wanted: manent_grammar::Quantity::Count(1),
             members: 0,

@@ -99,7 +99,7 @@ fn missing(filled: &Filled<'_>, parameter: &Parameter, findings: &mut Findings) 
     findings.push(
         Diagnostic::error(Code::MissingParameter, message)
             .at(filled.deploy.recipe.place.clone(), format!("`{name}` is missing under `with`"))
-            .help(format!("add `{name}`: {}", parameter.kind.words())),
+            .help(format!("add `{name}: …` under `with`; it is {}", parameter.kind.words())),
     );
 }
 

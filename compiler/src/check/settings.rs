@@ -1,7 +1,7 @@
 //! Settings of a provider against its manifest: known, needed, of the right form, meaningful together.
 //! It must not know one provider from another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use manent_grammar::{Duration, Template, suggest};
 use manent_stdlib::{PlainHttp, Provider, Setting, SettingType};
@@ -22,9 +22,10 @@ pub(super) fn settings(
 ) -> BTreeMap<String, String> {
     let mut check = Check { env, pool, provider, files, findings };
     let mut values = BTreeMap::new();
+    let mut meant = BTreeSet::new();
     for written in &pool.settings {
         let Some(setting) = provider.setting(&written.name.value) else {
-            check.unknown(written);
+            meant.extend(check.unknown(written));
             continue;
         };
         if check.meaningful(setting, written) {
@@ -38,7 +39,7 @@ pub(super) fn settings(
         }
         match &setting.default {
             Some(default) => drop(values.insert(setting.name.clone(), default.clone())),
-            None if setting.required => check.missing(setting),
+            None if setting.required && !meant.contains(&setting.name) => check.missing(setting),
             None => {}
         }
     }
@@ -68,9 +69,11 @@ impl<'a> Check<'a, '_> {
         setting.when.as_ref().is_none_or(|when| self.current(&when.setting) == Some(when.is.as_str()))
     }
 
-    fn unknown(&mut self, written: &RawSetting) {
+    /// Reports a setting, and gives the one that was meant, where that can be guessed.
+    fn unknown(&mut self, written: &RawSetting) -> Option<String> {
         let known = || self.provider.settings.iter().map(|setting| setting.name.as_str());
-        let help = match suggest(&written.name.value, known()) {
+        let near = suggest(&written.name.value, known());
+        let help = match &near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("its settings are {}", listed(known())),
         };
@@ -80,6 +83,7 @@ impl<'a> Check<'a, '_> {
                 .at(written.name.place.clone(), "unknown setting")
                 .help(help),
         );
+        near
     }
 
     fn missing(&mut self, setting: &Setting) {

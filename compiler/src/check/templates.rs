@@ -155,15 +155,17 @@ fn others(count: usize) -> String {
     }
 }
 
-/// The place of a piece of a text, when the text stands in the source as it is.
+/// The place of a placeholder: where the text stands in the source as it is, or where the placeholder is found in what a
+/// user wrote, when the text was made of several.
 fn inside(whole: &Place, template: &Template, at: std::ops::Range<usize>, files: &Files) -> Place {
     let source = files.text(whole.file).get(whole.span.clone()).unwrap_or("");
     let written = template.to_string();
-    match source.find(&written) {
-        Some(offset) if source.len() - written.len() <= 2 => {
-            let start = whole.span.start + offset;
-            Place { file: whole.file, span: start + at.start..start + at.end }
-        }
-        Some(_) | None => whole.clone(),
-    }
+    let placeholder = written.get(at.clone()).unwrap_or("");
+    let found = match source.find(&written) {
+        Some(offset) => Some(offset + at.start),
+        None => source.find(placeholder).filter(|_| !placeholder.is_empty()),
+    };
+    let Some(offset) = found else { return whole.clone() };
+    let start = whole.span.start + offset;
+    Place { file: whole.file, span: start..start + placeholder.len() }
 }

@@ -26,6 +26,7 @@ pub(crate) fn descriptor(decoder: &mut Decoder<'_>) -> Option<RawDescriptor> {
     Some(RawDescriptor {
         app: decoder.name(app, "the name of the application"),
         artifact: release.and_then(|entry| decoder.artifact(entry)),
+        artifact_written: release.is_some(),
         deploy: deploy.and_then(|entry| decoder.deploy(entry)),
         post_test: tests.iter().filter_map(|item| decoder.test(*item)).collect(),
         post_test_written: !tests.is_empty(),

@@ -108,7 +108,7 @@ impl Decoder<'_> {
     fn connection(&mut self, node: NodeId) -> Option<RawConnection> {
         let [ssh, local] = self.fields(node, "a connection", ["ssh", "local"])?;
         match (ssh, local) {
-            (Some(ssh), None) => self.ssh(ssh.value).map(RawConnection::Ssh),
+            (Some(ssh), None) => self.ssh(ssh.value).map(|ssh| RawConnection::Ssh(Box::new(ssh))),
             (None, Some(local)) => {
                 if self.tree.shape(local.value) != Shape::Null {
                     let [] = self.fields(local.value, "`local`", [])?;
@@ -169,7 +169,7 @@ impl Decoder<'_> {
     fn secrets(&mut self, entry: Option<Entry>) -> (Vec<RawSecret>, bool) {
         let items = self.items(entry, "`secrets`");
         let secrets: Vec<RawSecret> = items.iter().filter_map(|item| self.secret(*item)).collect();
-        let complete = secrets.len() == items.len();
+        let complete = self.whole_list(entry, secrets.len());
         (secrets, complete)
     }
 
@@ -196,7 +196,7 @@ impl Decoder<'_> {
             self.fields(entry.value, "`rollout`", keys)?;
         let items = self.items(waves, "`waves`");
         let list: Vec<RawWave> = items.iter().filter_map(|item| self.wave(*item)).collect();
-        let waves_complete = list.len() == items.len();
+        let waves_complete = self.whole_list(waves, list.len());
         let failures = [("rollback", OnFailure::Rollback), ("stop", OnFailure::Stop)];
         Some(RawRollout {
             place: Some(self.place(entry.key)),

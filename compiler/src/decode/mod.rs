@@ -7,14 +7,16 @@ mod pool;
 mod procedure;
 mod raw;
 mod recipe;
+mod recipe_text;
 mod values;
 
 pub(crate) use descriptor::descriptor;
 pub(crate) use envconfig::envconfig;
 pub(crate) use raw::*;
 pub(crate) use recipe::{
-    DefaultValue, Parameter, ParameterKind, Piece, Recipe, RecipeAction, RecipeText, RecipeTime, fits, recipe,
+    DefaultValue, Parameter, ParameterKind, Recipe, RecipeAction, RecipeTime, fits, recipe,
 };
+pub(crate) use recipe_text::{Piece, RecipeText};
 
 use manent_grammar::{SyntaxError, suggest};
 
@@ -61,7 +63,7 @@ impl<'a> Decoder<'a> {
             Shape::Null => "nothing",
             Shape::Scalar => "text",
             Shape::Sequence => "a list",
-            Shape::Mapping => "keys",
+            Shape::Mapping => "a mapping",
         };
         let place = self.place(node);
         self.report(
@@ -90,15 +92,24 @@ impl<'a> Decoder<'a> {
             match slot {
                 Some(slot) => *slot = Some(entry),
                 None if text.starts_with("x-") => {}
-                None => self.unknown_key(entry.key, text, what, &keys),
+                None => {
+                    let near = self.unknown_key(entry.key, text, what, &keys);
+                    // Read on as if it were written right: more is found in one go, and nothing is called missing.
+                    let near = keys.iter().position(|key| Some(*key) == near.as_deref());
+                    if let Some(slot @ None) = near.and_then(|at| found.get_mut(at)) {
+                        *slot = Some(entry);
+                    }
+                }
             }
         }
         Some(found)
     }
 
-    fn unknown_key(&mut self, key: NodeId, text: &str, what: &str, keys: &[&'static str]) {
+    /// Reports a key, and gives the one that was meant, where that can be guessed.
+    fn unknown_key(&mut self, key: NodeId, text: &str, what: &str, keys: &[&'static str]) -> Option<String> {
         let place = self.place(key);
-        let help = match suggest(text, keys.iter().copied()) {
+        let near = suggest(text, keys.iter().copied());
+        let help = match &near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("the keys of {what} are {}", listed(keys.iter().copied())),
         };
@@ -107,6 +118,7 @@ impl<'a> Decoder<'a> {
                 .at(place, "unknown key")
                 .help(help),
         );
+        near
     }
 
     /// A key that has to be there.
@@ -130,6 +142,13 @@ impl<'a> Decoder<'a> {
             return &[];
         }
         tree.items(entry.value)
+    }
+
+    /// Whether all items of a list are known: it is a list, and each item was decoded.
+    fn whole_list(&self, entry: Option<Entry>, decoded: usize) -> bool {
+        entry.is_none_or(|entry| {
+            self.tree.shape(entry.value) == Shape::Sequence && self.tree.items(entry.value).len() == decoded
+        })
     }
 
     /// The entries of a mapping with free keys; an absent one has none.

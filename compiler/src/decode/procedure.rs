@@ -105,8 +105,9 @@ impl Decoder<'_> {
         timeout: Option<Entry>,
     ) -> Option<RawAction> {
         let timeout_ms = self.timeout(timeout, REQUEST_TIMEOUT_MS);
-        let method =
-            self.choice(method, "`method`", &METHODS.map(|method| (method, method))).unwrap_or("GET");
+        let method = self
+            .choice(method, "`method`", &METHODS.map(|method| (method, method)))
+            .map_or("GET", |found| found.value);
         let expect = self.number(expect, "`expect`", 100, 599).map_or(200, |status| status.value);
         let url = self.template(http.value)?;
         if !Decoder::has_scheme(&url.value) {

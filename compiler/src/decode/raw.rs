@@ -49,7 +49,7 @@ impl RawTarget {
 
 #[derive(Debug)]
 pub(crate) enum RawConnection {
-    Ssh(RawSsh),
+    Ssh(Box<RawSsh>),
     Local,
 }
 
@@ -69,7 +69,7 @@ pub(crate) struct RawRollout {
     pub(crate) place: Option<Place>,
     pub(crate) max_unavailable: Option<Spanned<Quantity>>,
     pub(crate) order: Option<Spanned<Order>>,
-    pub(crate) on_failure: Option<OnFailure>,
+    pub(crate) on_failure: Option<Spanned<OnFailure>>,
     pub(crate) min_ready: Option<Spanned<Duration>>,
     pub(crate) parallelism: Option<Spanned<u32>>,
     /// `None` when the key is not written.
@@ -105,7 +105,7 @@ pub(crate) struct RawPool {
     pub(crate) poll_interval: Option<Spanned<Duration>>,
     pub(crate) min_healthy: Option<Spanned<Quantity>>,
     pub(crate) members: Option<Spanned<u32>>,
-    pub(crate) on_timeout: Option<OnTimeout>,
+    pub(crate) on_timeout: Option<Spanned<OnTimeout>>,
     /// The key `settings`, where it is written.
     pub(crate) settings_place: Option<Place>,
     pub(crate) settings: Vec<RawSetting>,
@@ -130,6 +130,8 @@ pub(crate) struct RawSecret {
 pub(crate) struct RawDescriptor {
     pub(crate) app: Option<Spanned<String>>,
     pub(crate) artifact: Option<Spanned<Template>>,
+    /// An artifact is named, perhaps one that cannot be read.
+    pub(crate) artifact_written: bool,
     pub(crate) deploy: Option<RawDeploy>,
     /// Post-tests, and whether the list is written (perhaps with errors in it).
     pub(crate) post_test: Vec<RawTest>,

@@ -1,10 +1,11 @@
 //! Decodes a recipe: parameters, then what is done to one target. The rules stand at the head of
 //! `stdlib/recipes/release-dir.yml`. It must not know which values a descriptor gives.
 
-use manent_grammar::{Duration, SyntaxError, Template, suggest};
+use manent_grammar::Duration;
 
 use super::procedure::{COMMAND_TIMEOUT_MS, METHODS, REQUEST_TIMEOUT_MS};
-use super::{Decoder, Spanned, listed};
+use super::recipe_text::{Context, Part, RecipeText};
+use super::{Decoder, Spanned};
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::yaml::{Entry, NodeId, Shape};
 
@@ -58,31 +59,6 @@ pub(crate) enum DefaultValue {
     Duration(u64),
 }
 
-/// Text of a recipe: templates with parameters and the artifact between them.
-#[derive(Debug)]
-pub(crate) struct RecipeText(pub(crate) Vec<Piece>);
-
-#[derive(Debug)]
-pub(crate) enum Piece {
-    Template(Template),
-    /// `{with.name}`
-    With(String),
-    /// `{artifact.path}`
-    ArtifactPath,
-    /// `{artifact.sha256}`
-    ArtifactSha256,
-}
-
-impl RecipeText {
-    /// The parameter, when the text is exactly `{with.name}`.
-    pub(crate) fn only_parameter(&self) -> Option<&str> {
-        match self.0.as_slice() {
-            [Piece::With(name)] => Some(name),
-            _ => None,
-        }
-    }
-}
-
 /// A time as a recipe writes it.
 #[derive(Debug)]
 pub(crate) enum RecipeTime {
@@ -98,28 +74,6 @@ pub(crate) enum RecipeAction {
     Upload { from: RecipeText, to: RecipeText, timeout: RecipeTime },
     Http { method: String, url: RecipeText, expect: u16, timeout: RecipeTime },
     Wait(RecipeTime),
-}
-
-/// Which placeholders a text may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Apply,
-    Undo,
-    Current,
-    Retain,
-    Default,
-}
-
-impl Part {
-    fn name(self) -> &'static str {
-        match self {
-            Part::Apply => "apply",
-            Part::Undo => "undo",
-            Part::Current => "current",
-            Part::Retain => "retain",
-            Part::Default => "a default",
-        }
-    }
 }
 
 /// Decodes the document. `None` when a plan could not use it; the findings say why.
@@ -161,20 +115,8 @@ pub(crate) fn recipe(decoder: &mut Decoder<'_>, name: &str) -> Option<Recipe> {
     })
 }
 
-/// What is known while a recipe is read.
-struct Context {
-    parameters: Vec<Parameter>,
-    artifact: Option<Place>,
-}
-
-impl Context {
-    fn kind(&self, name: &str) -> Option<ParameterKind> {
-        self.parameters.iter().find(|parameter| parameter.name.value == name).map(|parameter| parameter.kind)
-    }
-}
-
 impl Decoder<'_> {
-    fn bad_recipe(&mut self, place: Place, message: String, help: &str) {
+    pub(super) fn bad_recipe(&mut self, place: Place, message: String, help: &str) {
         self.report(Diagnostic::error(Code::BadRecipe, message).at(place, "in this recipe").help(help));
     }
 
@@ -192,7 +134,7 @@ impl Decoder<'_> {
             ("bool", ParameterKind::Bool),
             ("count", ParameterKind::Count),
         ];
-        let kind = self.choice(kind, "the type of a parameter", &kinds)?;
+        let kind = self.choice(kind, "the type of a parameter", &kinds)?.value;
         if context.kind(&name.value).is_some() {
             let message = format!("the parameter `{}` stands here twice", name.value);
             self.bad_recipe(name.place.clone(), message, "keep one of the two");
@@ -296,8 +238,9 @@ impl Decoder<'_> {
         let owner = self.place(http.key);
         let url = self.required(url, owner, "url", "`http`")?;
         let url = self.recipe_text(url.value, part, context)?;
-        let method =
-            self.choice(method, "`method`", &METHODS.map(|method| (method, method))).unwrap_or("GET");
+        let method = self
+            .choice(method, "`method`", &METHODS.map(|method| (method, method)))
+            .map_or("GET", |found| found.value);
         let expect = self.number(expect, "`expect`", 100, 599).map_or(200, |status| status.value);
         let timeout = self.time(timeout, REQUEST_TIMEOUT_MS, context)?;
         Some(RecipeAction::Http {
@@ -349,83 +292,6 @@ impl Decoder<'_> {
             }
         }
     }
-
-    /// An element of a list: also a list parameter, when it stands alone.
-    fn recipe_text_or_list(&mut self, node: NodeId, part: Part, context: &mut Context) -> Option<RecipeText> {
-        let text = self.text(node, "an argument")?;
-        let alone = text.strip_prefix("{with.").and_then(|rest| rest.strip_suffix('}'));
-        if let Some(name) = alone.filter(|name| context.kind(name) == Some(ParameterKind::Argv)) {
-            return Some(RecipeText(vec![Piece::With(name.to_owned())]));
-        }
-        self.recipe_text(node, part, context)
-    }
-
-    fn recipe_text(&mut self, node: NodeId, part: Part, context: &mut Context) -> Option<RecipeText> {
-        let text = self.text(node, "a template")?;
-        let pieces = match split(text) {
-            Ok(pieces) => pieces,
-            Err(error) => {
-                self.syntax(Code::BadTemplate, node, "a template", &error);
-                return None;
-            }
-        };
-        let place = self.place(node);
-        for piece in &pieces {
-            self.check_piece(piece, part, &place, context)?;
-        }
-        Some(RecipeText(pieces))
-    }
-
-    fn check_piece(&mut self, piece: &Piece, part: Part, place: &Place, context: &mut Context) -> Option<()> {
-        match piece {
-            Piece::With(name) => match context.kind(name) {
-                Some(ParameterKind::Text | ParameterKind::Bool | ParameterKind::Count) => return Some(()),
-                Some(kind @ (ParameterKind::Argv | ParameterKind::Duration)) => {
-                    let message =
-                        format!("the parameter `{name}` is {}, which cannot stand inside text", kind.words());
-                    let help =
-                        "let a list stand alone as one element of a command, a duration alone as a `timeout`";
-                    self.bad_recipe(place.clone(), message, help);
-                }
-                None => {
-                    let names = || context.parameters.iter().map(|parameter| parameter.name.value.as_str());
-                    let help = match suggest(name, names()) {
-                        Some(near) => format!("did you mean `{{with.{near}}}`?"),
-                        None => format!("the parameters above are {}", listed(names())),
-                    };
-                    self.bad_recipe(place.clone(), format!("there is no parameter `{name}`"), &help);
-                }
-            },
-            Piece::ArtifactPath | Piece::ArtifactSha256 if part == Part::Apply => {
-                context.artifact.get_or_insert_with(|| place.clone());
-                return Some(());
-            }
-            Piece::ArtifactPath | Piece::ArtifactSha256 => {
-                let message =
-                    format!("the artifact belongs to the new release, and `{}` is not about it", part.name());
-                self.bad_recipe(place.clone(), message, "use it in `apply` only");
-            }
-            Piece::Template(template) => {
-                let unfit = template.placeholders().find_map(|(placeholder, _)| unfit(placeholder, part));
-                let Some(message) = unfit else { return Some(()) };
-                self.bad_recipe(place.clone(), message, "remove the placeholder");
-            }
-        }
-        None
-    }
-}
-
-/// Why a placeholder cannot be filled in here, if it cannot.
-fn unfit(placeholder: &manent_grammar::Placeholder, part: Part) -> Option<String> {
-    use manent_grammar::Placeholder::{From, Host, Label, Port, Release, Var};
-    let bad = match placeholder {
-        From => !matches!(part, Part::Undo | Part::Retain),
-        Release => part == Part::Current,
-        // A recipe serves every environment, so it cannot know which labels and variables there are.
-        Label(_) | Var(_) => true,
-        Host | Port => false,
-    };
-    bad.then(|| format!("`{placeholder}` has no value in `{}` of a recipe", part.name()))
 }
 
 /// Whether a text can be the value of a parameter that is one word.
@@ -438,45 +304,4 @@ pub(crate) fn fits(kind: ParameterKind, text: &str) -> bool {
         }
         ParameterKind::Text | ParameterKind::Argv | ParameterKind::Duration => true,
     }
-}
-
-/// Takes `{with.…}` and `{artifact.…}` out; what stands between them is templates.
-fn split(text: &str) -> Result<Vec<Piece>, SyntaxError> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    let mut at = 0;
-    while let Some(offset) = text.get(at..).and_then(|rest| rest.find('{')) {
-        let open = at + offset;
-        let rest = text.get(open + 1..).unwrap_or("");
-        if rest.starts_with('{') {
-            at = open + 2;
-            continue;
-        }
-        let Some(length) = rest.find('}') else { break };
-        let name = rest.get(..length).unwrap_or("");
-        at = open + 1 + length + 1;
-        let piece = match name {
-            "artifact.path" => Piece::ArtifactPath,
-            "artifact.sha256" => Piece::ArtifactSha256,
-            other => match other.strip_prefix("with.") {
-                Some(parameter) => Piece::With(parameter.to_owned()),
-                None => continue,
-            },
-        };
-        push_template(&mut pieces, text, start, open)?;
-        pieces.push(piece);
-        start = at;
-    }
-    push_template(&mut pieces, text, start, text.len())?;
-    Ok(pieces)
-}
-
-fn push_template(pieces: &mut Vec<Piece>, text: &str, start: usize, end: usize) -> Result<(), SyntaxError> {
-    let between = text.get(start..end).unwrap_or("");
-    if !between.is_empty() {
-        let moved =
-            |error: SyntaxError| SyntaxError { at: error.at.start + start..error.at.end + start, ..error };
-        pieces.push(Piece::Template(Template::parse(between).map_err(moved)?));
-    }
-    Ok(())
 }

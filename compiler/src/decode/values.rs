@@ -84,11 +84,11 @@ impl<'a> Decoder<'a> {
         entry: Option<Entry>,
         what: &str,
         words: &[(&str, T)],
-    ) -> Option<T> {
+    ) -> Option<Spanned<T>> {
         let node = entry?.value;
         let text = self.text(node, what)?;
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
-            return Some(*value);
+            return Some(Spanned::new(*value, self.place(node)));
         }
         let help = format!("write one of {}", super::listed(words.iter().map(|(word, _)| *word)));
         self.bad(node, format!("{what} cannot be `{text}`"), help);

@@ -122,7 +122,8 @@ impl Findings {
         }
         let count = self.counts.entry(diagnostic.code).or_default();
         *count += 1;
-        if *count <= SHOWN_OF_A_KIND {
+        // A value that is used in several places is wrong only once.
+        if *count <= SHOWN_OF_A_KIND && !self.kept.contains(&diagnostic) {
             self.kept.push(diagnostic);
         }
     }

@@ -170,7 +170,10 @@ impl Builder<'_> {
         // a tag belongs to the front of the span.
         let end = span.end.saturating_sub(quote);
         let start = end.saturating_sub(text.len());
-        if start >= span.start && self.text.get(start..end) == Some(text) {
+        let opening = start.checked_sub(quote).and_then(|at| self.text.get(at..start)).unwrap_or("");
+        // In quotes, the end of a longer text could look the same by chance: the quote must stand right before it.
+        let whole = quote == 0 || (matches!(opening, "\"" | "'") && !text.contains(opening));
+        if whole && start >= span.start && self.text.get(start..end) == Some(text) {
             let kind = Kind::Slice { start: number(start), len: number(text.len()), plain };
             return self.push(start.saturating_sub(quote)..span.end, kind);
         }
@@ -352,10 +355,18 @@ impl Builder<'_> {
         let place = Place { file: self.file, span: at..end };
         let help = "mend the YAML here; indentation is by blanks, and text with `: `, `#` or quotes in it needs quotes";
         self.refused = true;
+        let finding = Diagnostic::error(Code::YamlSyntax, format!("this is not YAML: {}", error.info()))
+            .at(place, "the reader stopped here")
+            .help(help);
+        // A bracket that was never closed is found only lines later.
+        let bracket = self.open.last().and_then(|open| self.nodes.get(open.id.0 as usize));
+        let bracket =
+            bracket.map(|node| node.start as usize..node.end as usize).filter(|span| !span.is_empty());
+        let bracket = bracket.map(|span| Place { file: self.file, span });
         self.findings.push(
-            Diagnostic::error(Code::YamlSyntax, format!("this is not YAML: {}", error.info()))
-                .at(place, "the reader stopped here")
-                .help(help),
+            bracket
+                .into_iter()
+                .fold(finding, |finding, place| finding.at(place, "opened here and not closed yet")),
         );
     }
 }

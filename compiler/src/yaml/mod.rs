@@ -148,3 +148,6 @@ impl Tree {
         self.children.get(first as usize).copied().filter(|child| *child > id)
     }
 }
+
+#[cfg(test)]
+mod tests;
