@@ -1,6 +1,8 @@
 //! What a provider's manifest says: settings, capabilities, promises.
 //! It must not know how settings are checked or how a provider is called.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 /// One way to take members out of a load balancer and put them back.
@@ -44,6 +46,21 @@ impl Provider {
     #[must_use]
     pub fn sees_capacity(&self) -> bool {
         self.capabilities.sees_members && self.capabilities.sees_health
+    }
+
+    /// What of this pool `apply` cannot do yet, in words for a message; `None` when all of it is there.
+    ///
+    /// `settings` are those of the plan, defaults filled in. Asked before anything is touched.
+    #[must_use]
+    pub fn not_yet(&self, settings: &BTreeMap<String, String>) -> Option<String> {
+        if self.available == Availability::Later {
+            return Some(format!("provider `{}`", self.name));
+        }
+        let later = self.settings.iter().find_map(|setting| {
+            let choice = setting.choice(settings.get(&setting.name)?)?;
+            (choice.available == Availability::Later).then_some((&setting.name, &choice.value))
+        });
+        later.map(|(setting, value)| format!("`{setting}: {value}` of provider `{}`", self.name))
     }
 
     /// The sentences that a plan prints about this provider: those that hold, then those that are weaker.

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use manent_stdlib::{Availability, Connections, Provider, Setting, SettingType, Stdlib};
 
@@ -154,6 +154,19 @@ fn only_haproxy_and_health_flag_over_http_run_in_this_version() {
     let mode = stdlib.provider("health-flag").unwrap().setting("mode").unwrap();
     assert_eq!(mode.choice("http").unwrap().available, Availability::Now);
     assert_eq!(mode.choice("file").unwrap().available, Availability::Later);
+}
+
+#[test]
+fn what_apply_cannot_do_yet_has_words() {
+    let stdlib = Stdlib::builtin().unwrap();
+    let not_yet = |name: &str, mode: &str| {
+        let settings = BTreeMap::from([("mode".to_owned(), mode.to_owned())]);
+        stdlib.provider(name).unwrap().not_yet(&settings)
+    };
+    assert_eq!(not_yet("f5", "http").unwrap(), "provider `f5`");
+    assert_eq!(not_yet("health-flag", "file").unwrap(), "`mode: file` of provider `health-flag`");
+    assert_eq!(not_yet("health-flag", "http"), None);
+    assert_eq!(not_yet("haproxy", "file"), None);
 }
 
 #[test]
