@@ -2,10 +2,14 @@
 //! It knows no YAML, no network and no clock.
 
 pub mod capacity;
+pub mod file;
 pub mod fixtures;
+pub mod graph;
 pub mod ids;
 pub mod model;
 pub mod steps;
+pub mod verify;
 
 pub use ids::{StepIx, TargetIx};
 pub use model::*;
+pub use verify::{Violation, verify};

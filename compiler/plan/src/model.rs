@@ -552,9 +552,15 @@ impl Plan {
         let Some(place) = step.place else {
             return (0..u32::try_from(self.targets.len()).unwrap_or(u32::MAX)).map(TargetIx).collect();
         };
-        let Some(batch) = place.batch else { return Vec::new() };
+        self.batch(place).to_vec()
+    }
+
+    /// The targets of a batch; none for a place between waves.
+    #[must_use]
+    pub fn batch(&self, place: Place) -> &[TargetIx] {
         let wave = self.rollout.waves.get(place.wave as usize);
-        wave.and_then(|wave| wave.batches.get(batch as usize)).cloned().unwrap_or_default()
+        let batch = place.batch.and_then(|batch| wave?.batches.get(batch as usize));
+        batch.map_or(&[], Vec::as_slice)
     }
 
     /// Finds a step by its printable id.
