@@ -2,5 +2,7 @@
 
 pub mod clock;
 pub mod drive;
+pub mod journal;
 pub mod observe;
+pub mod private;
 pub mod providers;
