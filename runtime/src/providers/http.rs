@@ -9,6 +9,7 @@ use base64::Engine as _;
 use manent_engine::view::Failure;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, LOCATION};
 use reqwest::{Method, Url};
+use rustls::AlertDescription;
 use serde::de::DeserializeOwned;
 
 use super::Refusal;
@@ -92,6 +93,8 @@ pub(crate) struct Answer {
     /// The body, within the limit.
     pub(crate) body: Vec<u8>,
     location: Option<String>,
+    /// How the body is packed. Nothing packed was asked for, and nothing is unpacked: no bomb can go off.
+    packed: Option<String>,
 }
 
 impl Answer {
@@ -154,13 +157,7 @@ impl Client {
 
     async fn receive(&self, mut response: reqwest::Response) -> Result<Answer, Failure> {
         let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
-        // Nothing compressed was asked for, and nothing is unpacked: no bomb can go off.
-        if let Some(coding) = text(CONTENT_ENCODING).filter(|coding| *coding != "identity") {
-            return Err(passing(format!(
-                "the answer is packed (`{}`), which was not asked for",
-                shown(coding, 20)
-            )));
-        }
+        let packed = text(CONTENT_ENCODING).filter(|coding| *coding != "identity").map(str::to_owned);
         let location = text(LOCATION).map(str::to_owned);
         let status = response.status().as_u16();
         let mut body = Vec::new();
@@ -170,7 +167,7 @@ impl Client {
                     return Err(passing(format!("the answer is longer than {} bytes", self.limits.body)));
                 }
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-                Ok(None) => return Ok(Answer { status, body, location }),
+                Ok(None) => return Ok(Answer { status, body, location, packed }),
                 Err(error) => return Err(passing(format!("the answer broke off: {}", chain(&error)))),
             }
         }
@@ -178,6 +175,10 @@ impl Client {
 
     /// The value in a JSON answer of a known shape. `what` names the answer.
     pub(crate) fn decode<T: DeserializeOwned>(&self, answer: &Answer, what: &str) -> Result<T, Failure> {
+        if let Some(coding) = &answer.packed {
+            let coding = shown(coding, 20);
+            return Err(passing(format!("{what} is packed (`{coding}`), which was not asked for")));
+        }
         if json_depth(&answer.body) > self.limits.depth {
             return Err(passing(format!("{what} nests deeper than {} levels", self.limits.depth)));
         }
@@ -222,6 +223,9 @@ impl Client {
         struct Words {
             message: Option<String>,
             error: Option<String>,
+        }
+        if answer.packed.is_some() {
+            return String::new();
         }
         let words = if json_depth(&answer.body) > self.limits.depth {
             None
@@ -270,14 +274,25 @@ fn install_tls() {
 
 /// Whether the peer could not prove who it is. Asking again would not change that.
 fn untrusted(error: &reqwest::Error) -> bool {
-    causes(error).any(|cause| {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        let tls = tls.or_else(|| cause.downcast_ref::<rustls::Error>());
-        tls.is_some_and(|error| {
-            matches!(error, rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_))
-        })
+    causes(error).filter_map(tls).any(|error| match error {
+        rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_) => true,
+        rustls::Error::AlertReceived(alert) => matches!(
+            alert,
+            AlertDescription::ProtocolVersion
+                | AlertDescription::HandshakeFailure
+                | AlertDescription::InsufficientSecurity
+                | AlertDescription::CertificateRequired
+        ),
+        _ => false,
     })
+}
+
+/// The TLS error in a cause. Errors of input and output hide what they wrap from the usual chain.
+fn tls<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e rustls::Error> {
+    match cause.downcast_ref::<std::io::Error>() {
+        Some(wrapping) => tls(wrapping.get_ref()?),
+        None => cause.downcast_ref::<rustls::Error>(),
+    }
 }
 
 fn causes<'e>(error: &'e reqwest::Error) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {

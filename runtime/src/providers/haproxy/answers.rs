@@ -120,6 +120,7 @@ pub(super) fn combined(
             return Err("the list holds a server twice".to_owned());
         }
     }
+    let mut shown = false;
     for collection in statistics {
         let mut rows: BTreeMap<String, Counters> = BTreeMap::new();
         for row in collection.stats.unwrap_or_default() {
@@ -133,9 +134,13 @@ pub(super) fn combined(
                 return Err("the statistics hold a server twice".to_owned());
             }
         }
+        shown |= !rows.is_empty();
         for (name, counters) in rows {
             add(all.entry(name).or_default(), counters);
         }
+    }
+    if !all.is_empty() && !shown {
+        return Err("the statistics hold no server of the backend".to_owned());
     }
     Ok(all)
 }

@@ -93,7 +93,7 @@ fn instances(urls: &str, allow_http: bool) -> Result<Vec<Instance>, Refusal> {
             return Err(wrong("it holds an empty address; write one between every two commas".to_owned()));
         }
         let base = url::base(text, allow_http).map_err(wrong)?;
-        let last = base.path_segments().and_then(|path| path.filter(|part| !part.is_empty()).next_back());
+        let last = base.path_segments().and_then(|mut path| path.rfind(|part| !part.is_empty()));
         if let Some(version @ ("v2" | "v3")) = last {
             return Err(wrong(format!(
                 "`{}` ends with the version; leave `/{version}` away and set `api_version: \"{version}\"`",
