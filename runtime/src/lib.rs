@@ -6,3 +6,4 @@ pub mod journal;
 pub mod observe;
 pub mod private;
 pub mod providers;
+pub mod secrets;

@@ -9,8 +9,8 @@ mod haproxy;
 mod health_flag;
 mod http;
 mod pool;
-mod text;
-mod url;
+pub(crate) mod text;
+pub(crate) mod url;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -27,6 +27,24 @@ fn deceives(character: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// The end of a text from outside, where the reason usually stands; at most `most` characters, fit for a message.
+pub(crate) fn last(text: &str, most: usize) -> String {
+    let count = text.chars().count();
+    let cut: String = text.chars().skip(count.saturating_sub(most)).collect();
+    let lines: Vec<&str> = cut.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let shown = shown(&lines.join(" | "), most.saturating_mul(2));
+    if count > most { format!("…{shown}") } else { shown }
+}
+
+/// The innermost cause of an error, which says more than the error itself.
+pub(crate) fn cause(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    shown(&cause.to_string(), 200)
+}
+
 /// Values that no message may contain.
 #[derive(Clone, Default)]
 pub(crate) struct Hidden(Vec<String>);

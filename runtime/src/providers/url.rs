@@ -106,6 +106,29 @@ impl TargetUrl {
     }
 }
 
+/// An address that the descriptor gives: values are encoded for their place, and its host is what the text says.
+pub(crate) fn filled(
+    template: &Template,
+    value: impl Fn(&Placeholder) -> Result<String, String>,
+) -> Result<Url, String> {
+    let mut built = String::new();
+    for part in template.parts() {
+        match part {
+            Part::Text(text) => built.push_str(text),
+            Part::Placeholder(placeholder) => {
+                built.push_str(&placed(place(&built), placeholder, &value(placeholder)?)?);
+            }
+        }
+    }
+    let words = || shown(&built, 200);
+    if built.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
+        return Err(format!("`{}` holds a blank, a backslash or a control character", words()));
+    }
+    let url = Url::parse(&built).map_err(|error| format!("`{}` is no address: {error}", words()))?;
+    scheme(&url, true)?;
+    Ok(url)
+}
+
 /// Parses what was built and compares it with what was meant.
 fn verify(built: &str, target: &Wanted) -> Result<Url, String> {
     let words = || shown(built, 200);

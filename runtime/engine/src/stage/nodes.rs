@@ -85,7 +85,8 @@ fn perform(ctx: Ctx<'_>, procedure: Procedure, target: TargetIx, again: Option<C
     let new = ctx.plan.release.clone();
     let before = ctx.state.target(target).and_then(|target| target.before.clone()).flatten();
     let back = ctx.plan.steps.get(ctx.active.step.at()).is_some_and(|step| step.kind.is_compensation());
-    let (release, from) = if back { (before, new) } else { (new, None) };
+    // Forward, `from` is for tidying up alone: what was there before is kept for the way back.
+    let (release, from) = if back { (before, new) } else { (new, before) };
     let until = ctx.now.plus(timeout(ctx, procedure)).plus(MARGIN_MS);
     Move::Call { call: Call::Run { procedure, target, release, from, until }, again, note: None }
 }
