@@ -353,7 +353,11 @@ impl Builder<'_> {
         let end =
             self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(at, |next| at + next.len_utf8());
         let place = Place { file: self.file, span: at..end };
-        let help = "mend the YAML here; indentation is by blanks, and text with `: `, `#` or quotes in it needs quotes";
+        let help = if error.info().contains("indentation") {
+            "indent this line like its neighbours, or close the bracket or quote that was opened above it"
+        } else {
+            "mend the YAML here; indent with blanks, and put text that holds `: `, ` #` or quotes into quotes"
+        };
         self.refused = true;
         let finding = Diagnostic::error(Code::YamlSyntax, format!("this is not YAML: {}", error.info()))
             .at(place, "the reader stopped here")
