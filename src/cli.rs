@@ -59,8 +59,14 @@ pub(crate) struct Global {
 /// What manent can do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    ///// Show a release on loopback: real compile, real apply, steady requests, none lost
-    //Demo(crate::demo::Args),
+    /// Show a release on loopback: real compile, real apply, steady requests, none lost
+    Demo(crate::demo::Args),
+    /// Application server of the demo
+    #[command(hide = true)]
+    DemoApp(crate::demo::app::Args),
+    /// Restarts application servers of the demo
+    #[command(hide = true)]
+    DemoService(crate::demo::service::Args),
     /// Write a small project tree to begin with
     Init(verbs::init::Args),
     /// Check documents; never opens a connection or a secret

@@ -6,6 +6,7 @@ mod cli;
 mod clock;
 mod compile;
 mod console;
+mod demo;
 mod dry_run;
 mod exit;
 mod fault;

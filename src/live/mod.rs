@@ -1,7 +1,7 @@
 //! A run while it goes: a redrawn block on a terminal, one line an event elsewhere. Both go to stderr.
 //! It must not influence the run, and it must survive a terminal that goes away.
 
-mod block;
+pub(crate) mod block;
 mod lines;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -14,6 +14,9 @@ use crate::fault::Fault;
 /// Runs a verb to its end.
 pub(crate) fn run(verb: &Verb, context: &Context) -> Result<Exit, Fault> {
     match verb {
+        Verb::Demo(args) => crate::demo::run(args, context),
+        Verb::DemoApp(args) => crate::demo::app::run(args),
+        Verb::DemoService(args) => crate::demo::service::run(args),
         Verb::Init(args) => init::run(args, context),
         Verb::Lint(args) => lint::run(args, context),
         Verb::Show(args) => show::run(args, context),
