@@ -2,12 +2,14 @@
 //! It knows no YAML, no network and no clock.
 
 pub mod capacity;
+pub mod estimate;
 pub mod file;
 pub mod fixtures;
 pub mod graph;
 pub mod ids;
 pub mod model;
 pub mod steps;
+pub mod text;
 pub mod verify;
 
 pub use ids::{StepIx, TargetIx};
