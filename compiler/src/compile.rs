@@ -1,7 +1,7 @@
 //! The whole way from two documents to a plan: read, decode, check, lower. Every stage runs as far as its inputs allow,
 //! so that all findings come in one go. It must not know how findings are shown.
 
-use manent_plan::{Artifact, Input, Plan, Procedures, Recipe as Procedure};
+use manent_plan::{Artifact, Input, Plan, Procedures, Recipe as Procedure, verify};
 use manent_stdlib::Stdlib;
 
 use crate::check::{self, Env, Notes};
@@ -129,7 +129,18 @@ impl Work<'_> {
         // The tree is the largest thing that is not needed any more.
         drop(env);
         let sound = Sound { environment, app, release, inputs, env: raw_env, checked, procedures, artifact };
-        Some((Some(lower(draft(sound))), resolved))
+        Some((self.verified(lower(draft(sound))), resolved))
+    }
+
+    /// The runtime verifies every plan that it loads; one that it would refuse does not leave this place.
+    fn verified(&mut self, plan: Plan) -> Option<Plan> {
+        let Err(violations) = verify(&plan) else { return Some(plan) };
+        for violation in violations {
+            let message = format!("the compiler made a plan that cannot be right: {violation}");
+            let help = "this is a mistake of manent: please report it with both documents";
+            self.findings.push(Diagnostic::error(Code::BrokenPlan, message).help(help));
+        }
+        None
     }
 
     /// The descriptor of another application would be released on these servers.

@@ -15,8 +15,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use manent_compiler::{Code, Compiled, Look, render_all};
+use manent_compiler::{Code, Compiled, Look, Options, compile, environments, render_all};
 use manent_plan::{Plan, Reversal};
+use manent_stdlib::Stdlib;
 use support::{Folder, compile_prod, suite};
 
 #[test]
@@ -49,6 +50,25 @@ fn what_is_accepted_makes_the_expected_steps() {
 }
 
 #[test]
+fn examples_have_nothing_to_complain_about() {
+    let root = suite("../../examples");
+    let mut environments_seen = 0;
+    for folder in fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir())
+    {
+        let sources = Folder(folder.clone());
+        for environment in environments(&sources).unwrap() {
+            let options = Options { environment: environment.name, ..Options::default() };
+            let compiled = compile(&sources, &Stdlib::builtin().unwrap(), &options);
+            let findings = render_all(&compiled.files, &compiled.diagnostics, Look::default());
+            assert_eq!(findings, "", "{}", folder.display());
+            assert!(compiled.plan.is_some(), "{}", folder.display());
+            environments_seen += 1;
+        }
+    }
+    assert!(environments_seen > 2, "examples are missing under {}", root.display());
+}
+
+#[test]
 fn every_code_has_a_page_and_a_case() {
     let cases: BTreeSet<&str> = folders("reject").iter().map(|folder| code_of(folder).name()).collect();
     let pages = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("explain")).unwrap();
@@ -56,7 +76,9 @@ fn every_code_has_a_page_and_a_case() {
         pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
     for code in Code::ALL {
         let name = code.name();
-        assert!(cases.contains(name), "no folder tests/suite/reject/{name}-…");
+        // No document leads to a mistake that is ours, as far as we know.
+        let has_case = cases.contains(name) || *code == Code::BrokenPlan;
+        assert!(has_case, "no folder tests/suite/reject/{name}-…");
         assert!(pages.contains(&format!("{name}.md")), "no page compiler/explain/{name}.md");
         assert!(code.page().lines().count() > 5, "the page of `{name}` says nothing");
         assert_eq!(Code::find(name), Some(*code));

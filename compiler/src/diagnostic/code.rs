@@ -88,6 +88,8 @@ codes! {
     BadParameter "bad-parameter",
     ArtifactMissing "artifact-missing",
     StepWithoutUndo "step-without-undo",
+    // Our own mistakes.
+    BrokenPlan "broken-plan",
 }
 
 impl Code {

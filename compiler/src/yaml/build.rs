@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-use super::limits::{MAX_BYTES, MAX_DEPTH, MAX_EXPANDED, MAX_NODES};
+use super::limits::{LIMITS, Limits};
 use super::place::Places;
 use super::{Kind, Node, NodeId, Tree};
 use crate::diagnostic::{Code, Diagnostic, Findings, Place};
@@ -15,10 +15,20 @@ use crate::source::FileId;
 
 /// Reads a document. `None` when there is no tree to go on with; the findings say why.
 pub(crate) fn build(file: FileId, source: &Arc<String>, findings: &mut Findings) -> Option<Tree> {
+    build_within(LIMITS, file, source, findings)
+}
+
+/// The same within other limits, for tests of the limits.
+pub(super) fn build_within(
+    limits: Limits,
+    file: FileId,
+    source: &Arc<String>,
+    findings: &mut Findings,
+) -> Option<Tree> {
     let text: &str = source.as_str();
-    if text.len() > MAX_BYTES {
+    if text.len() > limits.bytes {
         let message =
-            format!("the document has {} bytes, more than the {MAX_BYTES} that are allowed", text.len());
+            format!("the document has {} bytes, more than the {} that are allowed", text.len(), limits.bytes);
         findings.push(
             Diagnostic::error(Code::OverLimit, message)
                 .at(Place { file, span: 0..0 }, "this document")
@@ -27,6 +37,7 @@ pub(crate) fn build(file: FileId, source: &Arc<String>, findings: &mut Findings)
         return None;
     }
     let mut builder = Builder {
+        limits,
         file,
         text,
         places: Places::new(text),
@@ -67,6 +78,7 @@ struct Anchored {
 }
 
 struct Builder<'a> {
+    limits: Limits,
     file: FileId,
     text: &'a str,
     places: Places<'a>,
@@ -184,8 +196,8 @@ impl Builder<'_> {
     }
 
     fn open_container(&mut self, mapping: bool, anchor: usize, span: Range<usize>) -> Result<(), Stop> {
-        if self.open.len() as u32 >= MAX_DEPTH {
-            let message = format!("the document is nested deeper than {MAX_DEPTH} levels");
+        if self.open.len() as u32 >= self.limits.depth {
+            let message = format!("the document is nested deeper than {} levels", self.limits.depth);
             self.refuse(Code::OverLimit, message, span, "write it flatter");
             return Err(Stop);
         }
@@ -230,13 +242,14 @@ impl Builder<'_> {
             return Err(Stop);
         };
         self.expanded = self.expanded.saturating_add(named.size);
-        if self.expanded > MAX_EXPANDED {
-            let message = format!("aliases add more than {MAX_EXPANDED} nodes to this document");
+        if self.expanded > self.limits.expanded {
+            let message = format!("aliases add more than {} nodes to this document", self.limits.expanded);
             self.refuse(Code::OverLimit, message, span, "write the values out, or use fewer aliases");
             return Err(Stop);
         }
-        if self.open.len() as u32 + named.height > MAX_DEPTH {
-            let message = format!("with its aliases the document is nested deeper than {MAX_DEPTH} levels");
+        if self.open.len() as u32 + named.height > self.limits.depth {
+            let message =
+                format!("with its aliases the document is nested deeper than {} levels", self.limits.depth);
             self.refuse(Code::OverLimit, message, span, "write it flatter");
             return Err(Stop);
         }
@@ -253,8 +266,8 @@ impl Builder<'_> {
     }
 
     fn push(&mut self, span: Range<usize>, kind: Kind) -> Result<NodeId, Stop> {
-        if self.nodes.len() >= MAX_NODES {
-            let message = format!("the document has more than {MAX_NODES} values");
+        if self.nodes.len() >= self.limits.nodes {
+            let message = format!("the document has more than {} values", self.limits.nodes);
             self.refuse(Code::OverLimit, message, span, "split the environment into several");
             return Err(Stop);
         }

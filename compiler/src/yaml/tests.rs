@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::limits::{MAX_DEPTH, MAX_EXPANDED};
-use super::{NodeId, Shape, Tree, build};
+use super::build::build_within;
+use super::limits::{LIMITS, Limits};
+use super::{NodeId, Shape, Tree};
 use crate::diagnostic::{Code, Findings};
 use crate::source::{FileId, Files};
 
 fn read(text: &str) -> (Option<Tree>, Vec<Code>) {
+    read_within(LIMITS, text)
+}
+
+fn read_within(limits: Limits, text: &str) -> (Option<Tree>, Vec<Code>) {
     let mut findings = Findings::default();
-    let tree = build(FileId(0), &Arc::new(text.to_owned()), &mut findings);
+    let tree = build_within(limits, FileId(0), &Arc::new(text.to_owned()), &mut findings);
     let mut files = Files::default();
     files.add("test.yml", Arc::new(text.to_owned()));
     (tree, findings.finish(&mut files).into_iter().map(|found| found.code).collect())
@@ -108,27 +113,36 @@ fn what_the_language_does_not_want_is_refused() {
 #[test]
 fn the_deepest_allowed_nesting_passes_and_one_more_does_not() {
     let deep = |levels: u32| format!("{}{}", "[".repeat(levels as usize), "]".repeat(levels as usize));
-    tree(&deep(MAX_DEPTH));
-    refused(&deep(MAX_DEPTH + 1), Code::OverLimit);
+    tree(&deep(LIMITS.depth));
+    refused(&deep(LIMITS.depth + 1), Code::OverLimit);
     // An alias counts as deep as what it names.
     let aliased = |levels: u32| format!("a: &a {}\nb: [[*a]]\n", deep(levels));
-    tree(&aliased(MAX_DEPTH - 3));
-    refused(&aliased(MAX_DEPTH - 2), Code::OverLimit);
+    tree(&aliased(LIMITS.depth - 3));
+    refused(&aliased(LIMITS.depth - 2), Code::OverLimit);
 }
 
 #[test]
 fn aliases_are_counted_as_if_they_were_written_out() {
     let list = format!("a: &a [{}]\n", "x, ".repeat(999));
     let uses = |times: usize| format!("{list}b: [{}]\n", "*a, ".repeat(times));
-    let allowed = usize::try_from(MAX_EXPANDED).unwrap() / 1000;
+    let allowed = usize::try_from(LIMITS.expanded).unwrap() / 1000;
     tree(&uses(allowed));
     refused(&uses(allowed + 1), Code::OverLimit);
     refused("a: &a [*a]\n", Code::OverLimit);
 }
 
 #[test]
-fn a_document_over_the_limit_of_bytes_is_refused_without_being_read() {
-    refused(&" ".repeat(super::limits::MAX_BYTES + 1), Code::OverLimit);
+fn bytes_and_values_are_allowed_up_to_the_limit() {
+    let small = Limits { bytes: 20, nodes: 4, ..LIMITS };
+    let check = |text: &str, allowed: bool| {
+        let (tree, codes) = read_within(small, text);
+        assert_eq!(tree.is_some(), allowed, "{text}: {codes:?}");
+        assert_eq!(codes.contains(&Code::OverLimit), !allowed, "{text}: {codes:?}");
+    };
+    check("[a, b, c]", true);
+    check("[a, b, c, d]", false);
+    check("a: 345678901234567890", false);
+    check("a: 34567890123456789", true);
 }
 
 proptest! {
