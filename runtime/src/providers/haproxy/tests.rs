@@ -16,7 +16,7 @@ use manent_testbed::haproxy::{Config, Haproxy as Real, Server};
 use manent_testbed::{Folder, address};
 
 use super::super::{Limits, Members, Provider, Refusal, Settings, Surroundings, Wanted};
-use super::Haproxy;
+use super::{Haproxy, answers, instances};
 
 const RELEASES: [Release; 4] = [Release::V2_9, Release::V3_0, Release::V3_2, Release::V3_3_6];
 
@@ -348,10 +348,7 @@ async fn a_word_that_the_statistics_belie_proves_nothing() {
 async fn a_drained_member_without_an_address_is_put_back_all_the_same() {
     let (world, bridge) = scripted(Release::V3_2, &["w1"]);
     let lb = over(&bridge, "v3");
-    world.change("w1", |w1| {
-        (w1.mask, w1.op, w1.well) = (32, 0, false);
-        w1.status = Some("MAINT (resolution)".to_owned());
-    });
+    world.change("w1", |w1| (w1.mask, w1.op, w1.well) = (32, 0, false));
     assert_eq!(seen(&lb, "w1").await.admin, Admin::Idle, "nobody took it out");
     accepted(&lb, Change::Drain, "w1").await;
     assert_eq!(world.member("w1").unwrap().mask, 40);
@@ -378,6 +375,59 @@ async fn a_change_stops_at_the_first_failure_but_a_restore_goes_on() {
     bridge.fault(Fault::next_change(Kind::Status(503)).on("w2"));
     assert!(matches!(lb.change(Change::Restore, 0, &all).await, InstanceAnswer::Unsure { .. }));
     assert_eq!(asked(4), ["w1", "w2", "w3"]);
+}
+
+#[tokio::test]
+async fn instances_are_read_side_by_side_and_keep_their_places() {
+    let (_, hanging) = scripted(Release::V3_2, &["w1"]);
+    let (world, well) = scripted(Release::V3_2, &["w1", "w2"]);
+    hanging.fault(Fault::next(Kind::Hang).times(100));
+    let urls = format!("{}, {}", hanging.url(), well.url());
+    let lb = build(&settings(&urls, "v3"), well.credentials()).unwrap();
+    world.change("w2", |w2| w2.qcur = 3);
+    let reads = lb.read(&[]).await;
+    let names: Vec<&str> = reads.iter().map(|read| read.name.as_str()).collect();
+    assert_eq!(names, lb.instances());
+    let failure = reads[0].outcome.as_ref().unwrap_err();
+    assert!(!failure.permanent && failure.reason.ends_with("no answer within 1500 ms"), "{failure:?}");
+    let members = reads[1].outcome.as_ref().unwrap();
+    assert_eq!(members.seen["w2"].connections, Some(3), "who waits in a queue is not gone");
+    accepted_on(&lb, 1, "w1").await;
+    assert!(hanging.changes().is_empty());
+}
+
+async fn accepted_on(provider: &Haproxy, instance: usize, member: &str) {
+    let answer = provider.change(Change::Drain, instance, &[wanted(member)]).await;
+    assert_eq!(answer, InstanceAnswer::Accepted);
+}
+
+#[test]
+fn a_process_that_began_anew_under_its_old_id_is_another() {
+    let instance = instances("https://lb", false).unwrap().remove(0);
+    let first = instance.identity(vec![8], 100);
+    assert_eq!(instance.identity(vec![8], 160), first);
+    let second = instance.identity(vec![8], 3);
+    assert_ne!(second, first);
+    assert_eq!(instance.identity(vec![8], 9), second);
+    assert_ne!(instance.identity(vec![9], 10), second);
+}
+
+/// A null entry is a line that the API could not parse: its server exists, and nothing is known of it but the statistics.
+#[test]
+fn null_entries_are_members_nevertheless() {
+    let list = r#"[null, {"name":"w1","admin_state":"ready","operational_state":"up"}]"#;
+    let stats = r#"[{"stats":[
+        {"name":"w1","type":"server","backend_name":"shop","stats":{"status":"UP","scur":1,"qcur":2,"check_status":"L7OK"}},
+        {"name":"w2","type":"server","backend_name":"shop","stats":{"status":"UP","scur":0,"qcur":0}},
+        {"name":"w3","type":"server","backend_name":"other","stats":{"status":"UP","scur":0,"qcur":0}},
+        {"stats":{"scur":5}}]}]"#;
+    let collections: answers::Many<answers::Collection> = serde_json::from_str(stats).unwrap();
+    let all = answers::combined("shop", serde_json::from_str(list).unwrap(), collections.into_vec()).unwrap();
+    let seen: Vec<(&str, Admin, Option<u64>)> = all
+        .iter()
+        .map(|(name, facts)| (name.as_str(), facts.judge(false).admin, facts.connections))
+        .collect();
+    assert_eq!(seen, [("w1", Admin::In, Some(3)), ("w2", Admin::Unknown, Some(0))]);
 }
 
 #[test]

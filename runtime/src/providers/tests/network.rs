@@ -65,6 +65,8 @@ struct Stage {
 }
 
 struct Certificates {
+    good: SocketAddr,
+    good_drained: SocketAddr,
     expired: SocketAddr,
     early: SocketAddr,
     other_name: SocketAddr,
@@ -80,6 +82,8 @@ async fn certificates() -> Certificates {
     let ca_file = folder.path().join("ca.pem");
     std::fs::write(&ca_file, ours.pem()).unwrap();
     Certificates {
+        good: secure(ours.issue("127.0.0.1", 2001, 2500), ready).await,
+        good_drained: secure(ours.issue("127.0.0.1", 2001, 2500), drained).await,
         expired: secure(ours.issue("127.0.0.1", 2001, 2002), ready).await,
         early: secure(ours.issue("127.0.0.1", 2500, 2501), ready).await,
         other_name: secure(ours.issue("127.9.9.9", 2001, 2500), ready).await,
@@ -110,6 +114,11 @@ fn fault(name: &str, line: &str, stage: &Stage) -> Fault {
             Fault::Call(Wrong::Endless(b"HTTP/1.1 200 OK\r\n".to_vec(), b"X-A: b\r\n".to_vec()))
         }
         ["no", "http", ..] => bytes(b"SSH-2.0-OpenSSH_9.2\r\n", Then::Close),
+        ["tls", "by", ..] => https(if line.starts_with("PUT") {
+            &stage.certificates.good_drained
+        } else {
+            &stage.certificates.good
+        }),
         ["tls", "expired"] => https(&stage.certificates.expired),
         ["tls", "not", ..] => https(&stage.certificates.early),
         ["tls", "wrong", ..] => https(&stage.certificates.other_name),

@@ -57,7 +57,8 @@ impl Member {
             return status.clone();
         }
         let words = match (self.mask, self.op) {
-            (mask, _) if mask & (1 | 2 | 32) != 0 => "MAINT",
+            (mask, _) if mask & 32 != 0 => "MAINT (resolution)",
+            (mask, _) if mask & (1 | 2) != 0 => "MAINT",
             // HAProxy shows a dead drained server as down, never as drained.
             (_, 0) => "DOWN",
             (mask, _) if mask & (8 | 16) != 0 => "DRAIN",
