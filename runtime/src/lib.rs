@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod drive;
 pub mod journal;
+pub mod lock;
 pub mod observe;
 pub mod private;
 pub mod providers;

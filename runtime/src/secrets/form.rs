@@ -30,9 +30,15 @@ impl Form {
     pub fn fits(self, value: &str) -> bool {
         let line = !value.is_empty() && !value.chars().any(char::is_control);
         match self {
-            Form::UserPassword => line && value.split_once(':').is_some_and(|(user, _)| !user.is_empty()),
+            Form::UserPassword => {
+                // A JSON object has a colon, too, and is what stores hand out when a field is forgotten.
+                let object = value.trim_start().starts_with(['{', '[']);
+                line && !object && value.split_once(':').is_some_and(|(user, _)| !user.is_empty())
+            }
             Form::Token => !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic()),
-            Form::PrivateKey => value.trim_start().starts_with("-----BEGIN ") && value.contains("PRIVATE KEY-----"),
+            Form::PrivateKey => {
+                value.trim_start().starts_with("-----BEGIN ") && value.contains("PRIVATE KEY-----")
+            }
             Form::Line => line,
         }
     }

@@ -46,7 +46,8 @@ impl Secrets {
             let reason = String::from("it is not declared under `secrets`");
             return Err(Refused { name: name.to_owned(), reference: String::from("undeclared"), reason });
         };
-        let refused = |reason: String| Refused { name: name.to_owned(), reference: reference.clone(), reason };
+        let refused =
+            |reason: String| Refused { name: name.to_owned(), reference: reference.clone(), reason };
         let value = self.read(reference).map_err(refused)?;
         if form.fits(value.reveal()) {
             Ok(value)
@@ -59,7 +60,9 @@ impl Secrets {
         match SecretRef::parse(reference).map_err(|error| error.to_string())? {
             SecretRef::Env { name } => match std::env::var(&name) {
                 Ok(value) => Ok(Secret::new(value)),
-                Err(std::env::VarError::NotPresent) => Err(format!("the environment variable `{name}` is not set")),
+                Err(std::env::VarError::NotPresent) => {
+                    Err(format!("the environment variable `{name}` is not set"))
+                }
                 Err(std::env::VarError::NotUnicode(_)) => {
                     Err(format!("the environment variable `{name}` does not hold UTF-8 text"))
                 }
@@ -82,17 +85,23 @@ fn read_file(root: &Path, path: &str) -> Result<Secret, String> {
     if !Path::new(path).is_absolute() {
         let root = root.canonicalize().map_err(|error| format!("the root cannot be read: {error}"))?;
         if !place.starts_with(&root) {
-            return Err(format!("`{path}` leads out of the project by a link; name the file by its absolute path"));
+            return Err(format!(
+                "`{path}` leads out of the project by a link; name the file by its absolute path"
+            ));
         }
     }
-    let mut file = std::fs::File::open(&place).map_err(|error| format!("`{path}` cannot be read: {error}"))?;
+    let mut file =
+        std::fs::File::open(&place).map_err(|error| format!("`{path}` cannot be read: {error}"))?;
     let meta = file.metadata().map_err(|error| format!("`{path}` cannot be read: {error}"))?;
     if !meta.is_file() {
         return Err(format!("`{path}` is not a file"));
     }
     let mode = meta.permissions().mode();
     if mode & 0o077 != 0 {
-        return Err(format!("`{path}` can be used by others (mode {:o}); run `chmod 600 {path}`", mode & 0o777));
+        return Err(format!(
+            "`{path}` can be used by others (mode {:o}); run `chmod 600 {path}`",
+            mode & 0o777
+        ));
     }
     if meta.size() > LARGEST {
         return Err(format!("`{path}` is larger than {LARGEST} bytes"));

@@ -30,7 +30,13 @@ fn refusal(bytes: &[u8], mode: u32, form: Form) -> String {
 
 #[test]
 fn a_value_of_another_form_is_refused_without_being_shown() {
-    for value in [CANARY.as_bytes(), b"user:CANARY-5d2f8a71\nc0e94b6f", b"{\"canary\": 17171717}", b"\xff\xfe:CANARY-5d2f", b""] {
+    for value in [
+        CANARY.as_bytes(),
+        b"user:CANARY-5d2f8a71\nc0e94b6f",
+        b"{\"canary\": 17171717}",
+        b"\xff\xfe:CANARY-5d2f",
+        b"",
+    ] {
         let message = refusal(value, 0o600, Form::UserPassword);
         assert!(message.starts_with("secret `lb` (file:s): "), "{message}");
     }
