@@ -132,6 +132,9 @@ async fn play_until_signal(args: &Args, context: &Context) -> Result<Exit, Fault
         _ = terminate.recv() => Ok(Exit::Interrupted),
         _ = hangup.recv() => Ok(Exit::Interrupted),
     };
+    if matches!(exit, Ok(Exit::Interrupted)) {
+        context.console.talk("interrupted: the demo's servers and its run are ended");
+    }
     if args.keep {
         context.console.talk(&format!("the tree is kept: {}", tree.root().display()));
     }

@@ -131,7 +131,7 @@ impl Stage<'_> {
         }
         self.status = self.runner.status().await.or_else(|| self.status.take());
         let run = self.status.as_ref().map(|status| status.run.clone()).unwrap_or_default();
-        self.note = Some(format!("manent was killed (SIGKILL); soon: manent resume {run}"));
+        self.note = Some(String::from("manent was killed; resume follows"));
         self.watch_for(ALONE).await?;
         self.note = None;
         let mut child = self.runner.resume(&run).map_err(failed)?;
@@ -183,8 +183,9 @@ impl Stage<'_> {
     /// Looks at everything once, and shows it.
     async fn look(&mut self) -> Result<(), Fault> {
         let is_over = self.status.as_ref().is_some_and(Status::is_over);
-        let asks = async { if is_over { None } else { self.runner.status().await } };
-        let (status, members) = tokio::join!(asks, self.eyes.members());
+        let status = if is_over { None } else { self.runner.status().await };
+        // After the status, so that members never look older than the step that moved them.
+        let members = self.eyes.members().await;
         self.status = status.or_else(|| self.status.take());
         let mut scene = Scene::new(self.began.elapsed(), &self.load.counts(), members, self.status.as_ref());
         scene.note.clone_from(&self.note);

@@ -122,7 +122,7 @@ impl Summary {
             let (all, in_flight, starting) =
                 (cut.in_flight + cut.while_starting, cut.in_flight, cut.while_starting);
             lines.push(format!(
-                "  undrained the same restarts would have cut about {all}: {in_flight} in flight, {starting} sent to a starting server"
+                "  undrained about {all} would be cut: {in_flight} in flight, {starting} sent to a starting server"
             ));
         }
         lines.push(format!("  next      {}", self.next()));
@@ -157,12 +157,10 @@ impl Summary {
 
     fn next(&self) -> &'static str {
         match self.tale {
-            Tale::Plain => {
-                "`manent demo --no-drain` cuts them; `--break` and `--crash` show more; `manent init` begins your own"
-            }
-            Tale::Undrained => "`manent demo` does the same restarts and cuts nothing",
-            Tale::Broken => "`manent demo --crash` kills manent in mid-drain and resumes",
-            Tale::Crash => "`manent demo --break` shows the way back of a release that fails",
+            Tale::Plain => "manent demo --no-drain | --break | --crash; then your own: manent init",
+            Tale::Undrained => "manent demo   the same restarts, and nothing is cut",
+            Tale::Broken => "manent demo --crash   manent is killed in mid-drain, and resumes",
+            Tale::Crash => "manent demo --break   the way back of a release that fails its test",
         }
     }
 }

@@ -8,8 +8,10 @@ use super::Balancer;
 use super::member::Admin;
 use crate::demo::client;
 
-/// Between two checks of a member, and how long one may take.
-pub(crate) const INTERVAL: Duration = Duration::from_millis(200);
+/// Between two checks of a member.
+pub(super) const INTERVAL: Duration = Duration::from_millis(200);
+/// How long a check may take: the machine may be busy, and a slow answer is none that a restart cut.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Checks one member again and again, except in maintenance.
 pub(super) async fn watch(balancer: Arc<Balancer>, place: usize) {
@@ -22,7 +24,7 @@ pub(super) async fn watch(balancer: Arc<Balancer>, place: usize) {
             None => return,
             Some((Admin::Maint, _)) => {}
             Some((Admin::Ready | Admin::Drain, address)) => {
-                let answer = client::get(address, "/healthz", INTERVAL * 5).await;
+                let answer = client::get(address, "/healthz", PATIENCE).await;
                 let well = answer.is_ok_and(|answer| answer.status == 200);
                 if let Some(member) = balancer.state().members.get_mut(place) {
                     member.checked(well);
