@@ -4,7 +4,7 @@
 use manent_plan::{Artifact, Input, Plan, Procedures, Recipe as Procedure, verify};
 use manent_stdlib::Stdlib;
 
-use crate::check::{self, Env, Notes};
+use crate::check::{self, Notes};
 use crate::decode::{self, RawDescriptor, RawEnv, Recipe};
 use crate::diagnostic::{Code, Diagnostic, Findings, Severity};
 use crate::draft::{Checked, Sound, draft, with_warnings};
@@ -13,6 +13,7 @@ use crate::project::{Environment, descriptor_of};
 use crate::read::Document;
 use crate::resolved::{Resolved, resolve};
 use crate::source::{Files, Sources};
+use crate::yaml::Tree;
 
 /// What to compile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -105,13 +106,20 @@ impl Work<'_> {
         if let Some(raw) = &raw_descriptor {
             self.same_app(raw, environment);
         }
-        let (env, raw_env) = (env?, raw_env?);
-        let view = Env { raw: &raw_env, tree: &env.tree };
-        let checked = self.check_env(&view, raw_descriptor.as_ref());
-        let procedures = match (&raw_descriptor, &descriptor) {
-            (Some(raw), Some(document)) => self.procedures(&view, raw, document, recipe.as_ref(), options),
+        let checked = match (&env, &raw_env) {
+            (Some(env), Some(raw)) => Some(self.check_env(raw, &env.tree, raw_descriptor.as_ref())),
             (Some(_) | None, Some(_) | None) => None,
         };
+        let procedures = match (&raw_descriptor, &descriptor) {
+            (Some(raw), Some(document)) => {
+                // Without an environment the descriptor is still looked at, as far as it does not depend on one.
+                let unknown = RawEnv::unknown(raw.place.clone());
+                let env = raw_env.as_ref().unwrap_or(&unknown);
+                self.procedures(env, raw, document, recipe.as_ref(), options)
+            }
+            (Some(_) | None, Some(_) | None) => None,
+        };
+        let (raw_env, checked) = (raw_env?, checked?);
         let resolved = match (&raw_descriptor, &descriptor) {
             (Some(raw), Some(document)) if options.resolved => {
                 let pool = checked.pool.as_ref();
@@ -159,8 +167,8 @@ impl Work<'_> {
         }
     }
 
-    fn check_env(&mut self, env: &Env<'_>, descriptor: Option<&RawDescriptor>) -> Checked {
-        let (raw, findings) = (env.raw, &mut self.findings);
+    fn check_env(&mut self, raw: &RawEnv, tree: &Tree, descriptor: Option<&RawDescriptor>) -> Checked {
+        let findings = &mut self.findings;
         check::targets(raw, findings);
         let secrets = check::secrets(raw, findings);
         let (connections, connection_of) = check::connections(raw, findings);
@@ -176,7 +184,7 @@ impl Work<'_> {
             }
         };
         let pool = raw.pool.as_ref().and_then(|pool| {
-            let (mut made, provider) = check::pool(env, pool, self.stdlib, &self.files, findings)?;
+            let (mut made, provider) = check::pool(raw, tree, pool, self.stdlib, &self.files, findings)?;
             made.floor = check::floor(raw, pool, provider.sees_capacity(), &waves, &batching, findings);
             if let Some(descriptor) = descriptor {
                 check::post_test_needed(provider, &pool.provider.place, descriptor, findings);
@@ -188,14 +196,14 @@ impl Work<'_> {
 
     fn procedures(
         &mut self,
-        env: &Env<'_>,
+        env: &RawEnv,
         raw: &RawDescriptor,
         document: &Document,
         recipe: Option<&Recipe>,
         options: &Options,
     ) -> Option<(Procedures, Option<Artifact>)> {
         let artifact = self.artifact(env, raw, recipe, options);
-        let mut notes = Notes { env: env.raw, files: &self.files, findings: &mut self.findings };
+        let mut notes = Notes { env, files: &self.files, findings: &mut self.findings };
         let post_test = check::post_tests(raw, &mut notes);
         let steps = check::steps(raw, &mut notes);
         let activate = check::activate(raw, &mut notes);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use manent_grammar::{Placeholder, Template};
 use manent_plan::{Artifact, Input};
 
-use crate::check::{self, Env};
+use crate::check;
 use crate::compile::{Options, Work};
-use crate::decode::{self, Decoder, RawDescriptor, Recipe};
+use crate::decode::{self, Decoder, RawDescriptor, RawEnv, Recipe};
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::source::{FileId, ReadError, sha256};
 use crate::yaml::{self, Tree};
@@ -30,7 +30,7 @@ impl Work<'_> {
                     ReadError::Other(_) => "make it readable",
                 };
                 let message = format!("{what} `{path}` cannot be read: {error}");
-                self.findings.push(Diagnostic::error(Code::UnreadableFile, message).help(help));
+                self.findings.push(Diagnostic::error(Code::UnreadableFile, message).about(path).help(help));
                 return None;
             }
         };
@@ -112,13 +112,13 @@ impl Work<'_> {
     /// The artifact, when the recipe uploads one.
     pub(crate) fn artifact(
         &mut self,
-        env: &Env<'_>,
+        env: &RawEnv,
         raw: &RawDescriptor,
         recipe: Option<&Recipe>,
         options: &Options,
     ) -> Option<Artifact> {
         let written = raw.artifact.as_ref().map(|path| {
-            let filled = check::artifact_path(env.raw, path, &self.files, &mut self.findings);
+            let filled = check::artifact_path(env, path, &self.files, &mut self.findings);
             (filled, path)
         });
         // Whether it is needed is known only of a recipe that could be read.

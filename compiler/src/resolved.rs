@@ -97,9 +97,8 @@ impl List<'_> {
             }
         }
         let default = RawConnection::Ssh(Box::<RawSsh>::default());
-        let connection = env.connection.as_ref();
-        let place = connection.map(|_| &env.place);
-        self.connection("connection", connection.unwrap_or(&default), place);
+        let connection = env.connection.as_ref().unwrap_or(&default);
+        self.connection("connection", connection, env.connection_place.as_ref());
         for (name, value) in &env.vars {
             self.written(format!("vars.{name}"), value);
         }

@@ -178,6 +178,32 @@ fn one_wrong_document_does_not_hide_the_other() {
 }
 
 #[test]
+fn a_descriptor_is_looked_at_without_its_environment() {
+    let descriptor = with(&base_descriptor(), "keep: \"5\"", "kep: \"5\"");
+    let descriptor = with(&descriptor, "{host}", "{var.unknown}");
+    let compiled = compile_texts("[", &descriptor);
+    assert_eq!(
+        codes(&compiled),
+        [Code::YamlSyntax, Code::UnknownParameter],
+        "variables are not known to be missing"
+    );
+    let missing = MemorySources::new().with("descriptors/shop.yml", base_descriptor());
+    let compiled = compile_prod(&missing, None);
+    let found = findings_to_json(&compiled.files, &compiled.diagnostics);
+    assert_eq!(
+        found[0].path.as_deref(),
+        Some("envconfig/shop/shop/prod.yml"),
+        "also where no line can be shown"
+    );
+}
+
+#[test]
+fn an_instance_counts_once() {
+    let env = with(&base_env(), "https://lb2.test:5555", "https://LB1.test:5555/");
+    assert_eq!(codes(&compile_texts(&env, &base_descriptor())), [Code::BadSetting]);
+}
+
+#[test]
 fn free_keys_are_free_everywhere() {
     let env = with(&base_env(), "targets:", "x-note: {a: [1]}\ntargets:");
     let env = with(&env, "      backend: shop", "      x-team: web\n      backend: shop");
@@ -332,6 +358,32 @@ proptest! {
         let descriptor = base_descriptor();
         let wanted = meaning(plan(&base_env(), &descriptor));
         prop_assert_eq!(meaning(plan(&shuffled(&order), &descriptor)), wanted);
+    }
+
+    /// What the help of a floor says is enough.
+    #[test]
+    fn the_help_of_a_floor_that_cannot_be_kept_mends_it(targets in 1_usize..40, out in 1_u32..50, keep in 0_u8..=100, percent: bool) {
+        let floor = |text: &str| fleet(targets, "MAX", text);
+        let wanted = if percent { format!("\"{keep}%\"") } else { format!("\"{keep}\"") };
+        let first = compile_texts(&floor(&wanted).replace("MAX", &out.to_string()), &base_descriptor());
+        let help = first.diagnostics.iter().find(|found| found.code == Code::FloorUnreachable).map(|found| found.help.clone().unwrap());
+        let Some(help) = help else {
+            prop_assert!(first.plan.is_some());
+            return Ok(());
+        };
+        let mended = match help.strip_prefix("maxUnavailable ").and_then(|rest| rest.strip_suffix(" fits")) {
+            Some(size) => {
+                let larger: u32 = size.parse::<u32>().unwrap() + 1;
+                let still = compile_texts(&floor(&wanted).replace("MAX", &larger.to_string()), &base_descriptor());
+                prop_assert!(still.plan.is_none(), "a smaller change would have been enough");
+                floor(&wanted).replace("MAX", size)
+            }
+            None => {
+                let lower = help.split('"').nth(1).unwrap();
+                floor(&format!("\"{lower}\"")).replace("MAX", "1")
+            }
+        };
+        prop_assert!(compile_texts(&mended, &base_descriptor()).plan.is_some(), "{}", help);
     }
 
     /// Hostile documents are refused or compiled, never a panic; and every finding can be shown.

@@ -23,13 +23,6 @@ pub(crate) use waves::{Batching, batching, waves};
 
 use crate::decode::{RawEnv, Spanned};
 use crate::diagnostic::{Code, Diagnostic, Findings};
-use crate::yaml::Tree;
-
-/// The environment while it is checked.
-pub(crate) struct Env<'a> {
-    pub(crate) raw: &'a RawEnv,
-    pub(crate) tree: &'a Tree,
-}
 
 /// A secret has to be declared where its name is used.
 pub(crate) fn declared(env: &RawEnv, name: &Spanned<String>, findings: &mut Findings) {

@@ -5,12 +5,12 @@ use manent_grammar::{Duration, suggest};
 use manent_plan::{Capabilities, Floor, OnTimeout, Pool};
 use manent_stdlib::{Provider, Stdlib};
 
-use super::Env;
-use super::settings::settings;
+use super::settings::{Context, settings};
 use super::templates::{OF_TARGET, template};
-use crate::decode::{RawDescriptor, RawPool, Spanned, listed};
+use crate::decode::{RawDescriptor, RawEnv, RawPool, Spanned, listed};
 use crate::diagnostic::{Code, Diagnostic, Findings, Place};
 use crate::source::Files;
+use crate::yaml::Tree;
 
 /// Drain and restore take at most that long when nothing is written.
 const TIMEOUT_MS: u64 = 300_000;
@@ -19,14 +19,15 @@ const POLL_MS: u64 = 5_000;
 
 /// The pool of the plan; `floor` is filled in by the caller, who knows the waves. `None` without a known provider.
 pub(crate) fn pool<'s>(
-    env: &Env<'_>,
+    env: &RawEnv,
+    tree: &Tree,
     raw: &RawPool,
     stdlib: &'s Stdlib,
     files: &Files,
     findings: &mut Findings,
 ) -> Option<(Pool, &'s Provider)> {
     if let Some(member) = &raw.member {
-        template(env.raw, member, OF_TARGET, files, findings);
+        template(env, member, OF_TARGET, files, findings);
     }
     let drain_timeout_ms = millis(raw.drain_timeout.as_ref(), TIMEOUT_MS);
     let poll_interval_ms = millis(raw.poll_interval.as_ref(), POLL_MS);
@@ -37,7 +38,7 @@ pub(crate) fn pool<'s>(
         unknown_provider(raw, stdlib, findings);
         return None;
     };
-    let settings = settings(env, raw, provider, files, findings);
+    let settings = settings(&Context { env, tree, pool: raw, provider, files }, findings);
     let delay = provider.capabilities.drain_delay.as_ref().and_then(|name| settings.get(name));
     let drain_delay_ms = delay.and_then(|text| Duration::parse(text).ok()).map(Duration::millis);
     if drain_delay_ms == Some(0) {

@@ -6,11 +6,10 @@ use std::collections::BTreeMap;
 use manent_grammar::{Template, suggest};
 use manent_plan::{Action, Artifact, Recipe as Procedure};
 
-use super::Env;
 use super::templates::{BACK, FORWARD, Scope, template};
 use crate::decode::{
-    Decoder, DefaultValue, Parameter, ParameterKind, Piece, RawDeploy, Recipe, RecipeAction, RecipeText,
-    RecipeTime, Spanned, fits, listed,
+    Decoder, DefaultValue, Parameter, ParameterKind, Piece, RawDeploy, RawEnv, Recipe, RecipeAction,
+    RecipeText, RecipeTime, Spanned, fits, listed,
 };
 use crate::diagnostic::{Code, Diagnostic, Findings, Place};
 use crate::source::{FileId, Files};
@@ -25,7 +24,7 @@ enum Value {
 
 /// Everything that filling in needs.
 pub(crate) struct Filled<'a> {
-    pub(crate) env: &'a Env<'a>,
+    pub(crate) env: &'a RawEnv,
     /// The descriptor's tree, where values of parameters stand.
     pub(crate) tree: &'a Tree,
     pub(crate) file: FileId,
@@ -247,7 +246,7 @@ impl Fill<'_, '_> {
         if let Some(name) = argument.only_parameter()
             && let Some(Value::Argv(list)) = self.values.get(name)
         {
-            let (env, files) = (self.filled.env.raw, self.files);
+            let (env, files) = (self.filled.env, self.files);
             return list.iter().map(|found| template(env, found, scope, files, self.findings)).collect();
         }
         vec![self.text(argument, scope)]
@@ -255,7 +254,7 @@ impl Fill<'_, '_> {
 
     fn text(&mut self, text: &RecipeText, scope: Scope) -> Template {
         let found = joined(text, &self.values, self.filled.artifact, &self.filled.deploy.recipe.place);
-        template(self.filled.env.raw, &found, scope, self.files, self.findings)
+        template(self.filled.env, &found, scope, self.files, self.findings)
     }
 
     fn time(&self, time: &RecipeTime) -> u64 {

@@ -6,21 +6,28 @@ use std::collections::{BTreeMap, BTreeSet};
 use manent_grammar::{Duration, Template, suggest};
 use manent_stdlib::{PlainHttp, Provider, Setting, SettingType};
 
+use super::declared;
 use super::templates::{OF_TARGET, template};
-use super::{Env, declared};
-use crate::decode::{Decoder, RawPool, RawSetting, listed};
+use crate::decode::{Decoder, RawEnv, RawPool, RawSetting, listed};
 use crate::diagnostic::{Code, Diagnostic, Findings};
 use crate::source::Files;
+use crate::yaml::Tree;
+
+/// The pool whose settings are looked at, and what is needed for that.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    pub(super) env: &'a RawEnv,
+    /// The envconfig's tree, for places inside of values.
+    pub(super) tree: &'a Tree,
+    pub(super) pool: &'a RawPool,
+    pub(super) provider: &'a Provider,
+    pub(super) files: &'a Files,
+}
 
 /// All settings with their values, defaults filled in.
-pub(super) fn settings(
-    env: &Env<'_>,
-    pool: &RawPool,
-    provider: &Provider,
-    files: &Files,
-    findings: &mut Findings,
-) -> BTreeMap<String, String> {
-    let mut check = Check { env, pool, provider, files, findings };
+pub(super) fn settings(context: &Context<'_>, findings: &mut Findings) -> BTreeMap<String, String> {
+    let Context { pool, provider, .. } = *context;
+    let mut check = Check { context: *context, findings };
     let mut values = BTreeMap::new();
     let mut meant = BTreeSet::new();
     for written in &pool.settings {
@@ -47,22 +54,19 @@ pub(super) fn settings(
 }
 
 struct Check<'a, 'f> {
-    env: &'a Env<'a>,
-    pool: &'a RawPool,
-    provider: &'a Provider,
-    files: &'a Files,
+    context: Context<'a>,
     findings: &'f mut Findings,
 }
 
 impl<'a> Check<'a, '_> {
     fn written(&self, name: &str) -> Option<&'a RawSetting> {
-        self.pool.settings.iter().find(|written| written.name.value == name)
+        self.context.pool.settings.iter().find(|written| written.name.value == name)
     }
 
     /// The value of a setting, its default counted.
     fn current(&self, name: &str) -> Option<&'a str> {
         let written = self.written(name).map(|written| written.value.value.as_str());
-        written.or_else(|| self.provider.setting(name)?.default.as_deref())
+        written.or_else(|| self.context.provider.setting(name)?.default.as_deref())
     }
 
     fn applies(&self, setting: &Setting) -> bool {
@@ -71,13 +75,14 @@ impl<'a> Check<'a, '_> {
 
     /// Reports a setting, and gives the one that was meant, where that can be guessed.
     fn unknown(&mut self, written: &RawSetting) -> Option<String> {
-        let known = || self.provider.settings.iter().map(|setting| setting.name.as_str());
+        let known = || self.context.provider.settings.iter().map(|setting| setting.name.as_str());
         let near = suggest(&written.name.value, known());
         let help = match &near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("its settings are {}", listed(known())),
         };
-        let message = format!("provider `{}` has no setting `{}`", self.provider.name, written.name.value);
+        let message =
+            format!("provider `{}` has no setting `{}`", self.context.provider.name, written.name.value);
         self.findings.push(
             Diagnostic::error(Code::UnknownSetting, message)
                 .at(written.name.place.clone(), "unknown setting")
@@ -87,12 +92,14 @@ impl<'a> Check<'a, '_> {
     }
 
     fn missing(&mut self, setting: &Setting) {
-        let place = self.pool.settings_place.clone().unwrap_or_else(|| self.pool.place.clone());
+        let place =
+            self.context.pool.settings_place.clone().unwrap_or_else(|| self.context.pool.place.clone());
         let example = setting
             .example
             .as_deref()
             .map_or_else(String::new, |example| format!(", for example `{example}`"));
-        let message = format!("provider `{}` needs the setting `{}`", self.provider.name, setting.name);
+        let message =
+            format!("provider `{}` needs the setting `{}`", self.context.provider.name, setting.name);
         self.findings.push(
             Diagnostic::error(Code::MissingSetting, message)
                 .at(place, format!("`{}` is missing here", setting.name))
@@ -142,7 +149,7 @@ impl<'a> Check<'a, '_> {
         match setting.kind {
             SettingType::Text => {}
             SettingType::Url => self.url(setting, written, text),
-            SettingType::Urls => text.split(',').for_each(|one| self.url(setting, written, one.trim())),
+            SettingType::Urls => self.urls(setting, written, text),
             SettingType::Bool => self.word(written, text, &["true", "false"]),
             SettingType::Choice => {
                 let words: Vec<&str> = setting.choices.iter().map(|choice| choice.value.as_str()).collect();
@@ -170,19 +177,19 @@ impl<'a> Check<'a, '_> {
                     self.bad(written, format!("`{name}` cannot be `{text}`"), "write a path");
                 }
             }
-            SettingType::Secret => declared(self.env.raw, &written.value, self.findings),
+            SettingType::Secret => declared(self.context.env, &written.value, self.findings),
         }
     }
 
     fn decoder(&mut self) -> Decoder<'_> {
-        Decoder { tree: self.env.tree, file: self.pool.place.file, findings: self.findings }
+        Decoder { tree: self.context.tree, file: self.context.pool.place.file, findings: self.findings }
     }
 
     fn placeholders(&mut self, written: &RawSetting) {
         match Template::parse(&written.value.value) {
             Ok(parsed) => {
                 let found = written.value.clone().map(|_| parsed);
-                template(self.env.raw, &found, OF_TARGET, self.files, self.findings);
+                template(self.context.env, &found, OF_TARGET, self.context.files, self.findings);
             }
             Err(error) => self.decoder().syntax(Code::BadTemplate, written.node, "a template", &error),
         }
@@ -192,6 +199,18 @@ impl<'a> Check<'a, '_> {
         if !words.contains(&text) {
             let help = format!("write one of {}", listed(words.iter().copied()));
             self.bad(written, format!("`{}` cannot be `{text}`", written.name.value), help);
+        }
+    }
+
+    fn urls(&mut self, setting: &Setting, written: &RawSetting, text: &str) {
+        let mut seen = BTreeSet::new();
+        for one in text.split(',').map(str::trim) {
+            self.url(setting, written, one);
+            // One instance that counts twice could make a majority out of itself.
+            if !one.is_empty() && !seen.insert(one.trim_end_matches('/').to_ascii_lowercase()) {
+                let message = format!("`{}` names `{one}` twice", setting.name);
+                self.bad(written, message, "name every instance once");
+            }
         }
     }
 

@@ -85,7 +85,7 @@ fn check_one(env: &RawEnv, placeholder: &Placeholder, scope: Scope, place: Place
     match placeholder {
         Placeholder::Label(name) => label(env, name, place, findings),
         Placeholder::Port => port(env, place, findings),
-        Placeholder::Var(name) if !env.vars.contains_key(name) => {
+        Placeholder::Var(name) if env.vars_complete && !env.vars.contains_key(name) => {
             let help = match suggest(name, env.vars.keys().map(String::as_str)) {
                 Some(near) => format!("did you mean `{{var.{near}}}`?"),
                 None => format!("add `vars: {{{name}: …}}` to the envconfig"),

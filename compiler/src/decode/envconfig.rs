@@ -23,11 +23,14 @@ pub(crate) fn envconfig(decoder: &mut Decoder<'_>) -> Option<RawEnv> {
     let (targets, targets_complete) = decoder.targets(targets);
     let (secrets, secrets_complete) = decoder.secrets(secrets);
     let (pool, pool_written) = decoder.traffic(traffic);
+    let known_vars = decoder.vars(vars);
     Some(RawEnv {
         targets,
         targets_complete,
+        connection_place: connection.map(|entry| decoder.place(entry.key)),
         connection: connection.and_then(|entry| decoder.connection(entry.value)),
-        vars: decoder.vars(vars),
+        vars_complete: vars.is_none_or(|entry| decoder.tree.entries(entry.value).count() == known_vars.len()),
+        vars: known_vars,
         rollout: rollout.and_then(|entry| decoder.rollout(entry)).unwrap_or_default(),
         pool,
         pool_written,

@@ -17,7 +17,11 @@ pub(crate) struct RawEnv {
     /// Every target of the file is among `targets`; else checks over all of them would mislead.
     pub(crate) targets_complete: bool,
     pub(crate) connection: Option<RawConnection>,
+    /// The key `connection`, where it is written.
+    pub(crate) connection_place: Option<Place>,
     pub(crate) vars: BTreeMap<String, Spanned<String>>,
+    /// Every variable of the file is among `vars`.
+    pub(crate) vars_complete: bool,
     pub(crate) rollout: RawRollout,
     pub(crate) pool: Option<RawPool>,
     /// A pool is written, perhaps one that cannot be read.
@@ -26,6 +30,26 @@ pub(crate) struct RawEnv {
     pub(crate) secrets_complete: bool,
     /// The beginning of the document.
     pub(crate) place: Place,
+}
+
+impl RawEnv {
+    /// An environment of which nothing is known, so that nothing can be missing in it.
+    pub(crate) fn unknown(place: Place) -> Self {
+        RawEnv {
+            targets: Vec::new(),
+            targets_complete: false,
+            connection: None,
+            connection_place: None,
+            vars: BTreeMap::new(),
+            vars_complete: false,
+            rollout: RawRollout::default(),
+            pool: None,
+            pool_written: false,
+            secrets: Vec::new(),
+            secrets_complete: false,
+            place,
+        }
+    }
 }
 
 #[derive(Debug)]

@@ -4,7 +4,7 @@
 use manent_grammar::Duration;
 
 use super::procedure::{COMMAND_TIMEOUT_MS, METHODS, REQUEST_TIMEOUT_MS};
-use super::recipe_text::{Context, Part, RecipeText};
+use super::recipe_text::{Context, Part, Piece, RecipeText};
 use super::{Decoder, Spanned};
 use crate::diagnostic::{Code, Diagnostic, Place};
 use crate::yaml::{Entry, NodeId, Shape};
@@ -236,8 +236,19 @@ impl Decoder<'_> {
     ) -> Option<RecipeAction> {
         let [url, method, expect] = self.fields(http.value, "`http`", ["url", "method", "expect"])?;
         let owner = self.place(http.key);
-        let url = self.required(url, owner, "url", "`http`")?;
-        let url = self.recipe_text(url.value, part, context)?;
+        let written = self.required(url, owner, "url", "`http`")?;
+        let url = self.recipe_text(written.value, part, context)?;
+        // What begins with a parameter is for the descriptor to say.
+        if let Some(Piece::Template(template)) = url.0.first()
+            && !Decoder::has_scheme(template)
+        {
+            let place = self.place(written.value);
+            self.bad_recipe(
+                place,
+                "the address has no scheme".into(),
+                "begin it with `http://` or `https://`",
+            );
+        }
         let method = self
             .choice(method, "`method`", &METHODS.map(|method| (method, method)))
             .map_or("GET", |found| found.value);

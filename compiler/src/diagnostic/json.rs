@@ -13,11 +13,11 @@ pub struct JsonFinding {
     pub code: &'static str,
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// The file; null where the finding has no place.
+    /// The file; null where the finding is about none (a release).
     pub path: Option<String>,
-    /// Line, from 1.
+    /// Line, from 1; null where there is no place in the file (it cannot be read).
     pub line: Option<usize>,
-    /// Column in characters, from 1.
+    /// Column in characters, from 1; null like the line.
     pub column: Option<usize>,
     /// What is wrong.
     pub message: String,
@@ -52,7 +52,7 @@ fn one(files: &Files, finding: &Diagnostic) -> JsonFinding {
     JsonFinding {
         code: finding.code.name(),
         severity: finding.severity.word(),
-        path: first.as_ref().map(|place| place.path.clone()),
+        path: first.as_ref().map(|place| place.path.clone()).or_else(|| finding.about.clone()),
         line: first.as_ref().map(|place| place.line),
         column: first.as_ref().map(|place| place.column),
         message: finding.message.clone(),

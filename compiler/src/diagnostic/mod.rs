@@ -65,6 +65,8 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// What to do.
     pub help: Option<String>,
+    /// The path of the file that it is about, where there is no place in it: one that cannot be read.
+    pub about: Option<String>,
 }
 
 impl Diagnostic {
@@ -76,6 +78,7 @@ impl Diagnostic {
             message: message.into(),
             labels: Vec::new(),
             help: None,
+            about: None,
         }
     }
 
@@ -87,6 +90,12 @@ impl Diagnostic {
     /// Adds a place.
     pub(crate) fn at(mut self, place: Place, text: impl Into<String>) -> Self {
         self.labels.push(Label { place, text: text.into() });
+        self
+    }
+
+    /// Says which file is meant, where no place in it can be shown.
+    pub(crate) fn about(mut self, path: &str) -> Self {
+        self.about = Some(path.to_owned());
         self
     }
 
