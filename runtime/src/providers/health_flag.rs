@@ -18,6 +18,7 @@ use super::http::{Client, Login, lasting};
 use super::text::shown;
 use super::url::TargetUrl;
 use super::{InstanceRead, Members, Provider, Refusal, Settings, Surroundings, Wanted};
+use crate::secrets::Form;
 
 /// The name of the one pseudo-instance.
 const INSTANCE: &str = "application flag";
@@ -56,13 +57,7 @@ impl HealthFlag {
         let flag = address("drain_url", settings.need("drain_url")?)?;
         let login = match settings.get("token_secret") {
             None => Login::default(),
-            Some(secret) => {
-                let wrong = |reason| Refusal::setting("token_secret", reason);
-                let token = (around.secret)(secret).map_err(wrong)?;
-                Login::bearer(&token).map_err(|reason| {
-                    wrong(format!("secret `{}` cannot be used: {reason}", shown(secret, 100)))
-                })?
-            }
+            Some(_) => settings.login("token_secret", Form::Token, around)?,
         };
         let health = match settings.get("health_url") {
             None => None,

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 
 use super::Refusal;
 use super::text::{Hidden, json_depth, shown};
+use crate::secrets::Secret;
 
 /// Characters of an answer's text that a reason repeats.
 const QUOTED: usize = 200;
@@ -37,8 +38,8 @@ impl Default for Limits {
     }
 }
 
-/// Who asks: the value of the `Authorization` header. It has no `Debug`.
-#[derive(Clone, Default)]
+/// Who asks: the value of the `Authorization` header, and what no message may repeat of it. It has no `Debug`.
+#[derive(Default)]
 pub(crate) struct Login {
     header: Option<HeaderValue>,
     hidden: Hidden,
@@ -46,29 +47,20 @@ pub(crate) struct Login {
 
 impl Login {
     /// `user:password`, as basic authentication.
-    pub(crate) fn basic(credentials: &str) -> Result<Login, String> {
-        let wanted = "it has to be `user:password`, on one line";
-        let (user, password) = credentials.split_once(':').ok_or(wanted)?;
-        if user.is_empty() || credentials.contains(|c: char| c.is_control()) {
-            return Err(wanted.to_owned());
-        }
+    pub(crate) fn basic(credentials: &Secret) -> Result<Login, String> {
+        let credentials = credentials.reveal();
+        let password = credentials.split_once(':').map_or("", |(_, password)| password);
         let code = base64::engine::general_purpose::STANDARD.encode(credentials);
         let mut hidden = Hidden::default();
         [credentials, password, &code].iter().for_each(|value| hidden.add(value));
-        let header = sensitive(&format!("Basic {code}"))?;
-        Ok(Login { header: Some(header), hidden })
+        Ok(Login { header: Some(sensitive(&format!("Basic {code}"))?), hidden })
     }
 
     /// A bearer token.
-    pub(crate) fn bearer(token: &str) -> Result<Login, String> {
-        let plain = |c: char| c.is_ascii_graphic();
-        if token.is_empty() || !token.chars().all(plain) {
-            return Err("it has to be one word of printable characters".to_owned());
-        }
-        let header = sensitive(&format!("Bearer {token}"))?;
+    pub(crate) fn bearer(token: &Secret) -> Result<Login, String> {
         let mut hidden = Hidden::default();
-        hidden.add(token);
-        Ok(Login { header: Some(header), hidden })
+        hidden.add(token.reveal());
+        Ok(Login { header: Some(sensitive(&format!("Bearer {}", token.reveal()))?), hidden })
     }
 }
 

@@ -20,8 +20,11 @@ use manent_engine::call::{Change, InstanceAnswer};
 use manent_engine::view::{Failure, Seen};
 use manent_plan::{Pool, Target, TargetIx};
 
-pub use http::Limits;
-pub use pool::{pool_view, read_pool};
+use crate::secrets::{Form, Secrets};
+
+pub use self::http::Limits;
+use self::http::Login;
+pub use self::pool::{pool_view, read_pool};
 
 /// A load balancer product, set up for one pool.
 #[async_trait]
@@ -92,8 +95,8 @@ pub struct Members {
 pub struct Surroundings<'a> {
     /// The root of the project; relative paths of settings begin there.
     pub root: &'a Path,
-    /// The value of a declared secret, by its name. The error is a sentence without any value.
-    pub secret: &'a dyn Fn(&str) -> Result<String, String>,
+    /// The declared secrets.
+    pub secrets: &'a Secrets,
     /// Limits of requests.
     pub limits: Limits,
 }
@@ -153,6 +156,22 @@ impl Settings<'_> {
     /// A setting that has to be there.
     pub(crate) fn need(&self, name: &'static str) -> Result<&str, Refusal> {
         self.get(name).ok_or_else(|| Refusal::setting(name, "is required"))
+    }
+
+    /// The login that a setting names the secret of.
+    pub(crate) fn login(
+        &self,
+        name: &'static str,
+        form: Form,
+        around: &Surroundings<'_>,
+    ) -> Result<Login, Refusal> {
+        let secret = around.secrets.resolve(self.need(name)?, form);
+        let secret = secret.map_err(|refused| Refusal::setting(name, refused.to_string()))?;
+        let login = match form {
+            Form::UserPassword => Login::basic(&secret),
+            Form::Token | Form::PrivateKey | Form::Line => Login::bearer(&secret),
+        };
+        login.map_err(|reason| Refusal::setting(name, reason))
     }
 
     /// Whether plain http is allowed: by this exact word only.

@@ -5,12 +5,25 @@ mod network;
 pub(super) mod rogue;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use manent_grammar::Quantity;
 use manent_plan::{Capabilities, Floor, OnTimeout, Pool, TargetIx};
 
-use super::{Limits, Refusal, Surroundings, Wanted, build};
+use super::{Limits, Provider, Refusal, Surroundings, Wanted, build};
+use crate::secrets::Secrets;
+
+/// Builds a provider whose secrets all have one value, out of files.
+pub(super) fn built(pool: &Pool, secret: &str, limits: Limits) -> Result<Box<dyn Provider>, Refusal> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("secret");
+    std::fs::write(&file, secret).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let declared = ["lb", "token"].map(|name| (name.to_owned(), format!("file:{}", file.display())));
+    let secrets = Secrets::new(folder.path(), &declared.into());
+    build(pool, &Surroundings { root: folder.path(), secrets: &secrets, limits })
+}
 
 /// A pool with a provider and settings.
 pub(super) fn pool(provider: &str, settings: &[(&str, &str)]) -> Pool {
@@ -49,8 +62,8 @@ pub(super) fn wanted(member: &str) -> Wanted {
 
 #[test]
 fn providers_of_a_later_version_say_so() {
-    let nobody = |_: &str| -> Result<String, String> { panic!("no secret is needed to refuse") };
-    let around = Surroundings { root: Path::new("/"), secret: &nobody, limits: Limits::default() };
+    let secrets = Secrets::new(Path::new("/"), &BTreeMap::new());
+    let around = Surroundings { root: Path::new("/"), secrets: &secrets, limits: Limits::default() };
     let refusal = |name: &str| build(&pool(name, &[]), &around).err().unwrap();
     for name in ["aws-elb", "f5", "nginx-plus", "nginx", "iis-arr", "nlb"] {
         assert_eq!(refusal(name), Refusal::Later(name.to_owned()));
@@ -62,13 +75,15 @@ fn providers_of_a_later_version_say_so() {
     assert_eq!(refusal("traefik").to_string(), "provider `traefik` is unknown");
 }
 
-/// Every provider that the standard library calls available has a row in the match, and the others are refused.
 #[test]
 fn the_first_refusal_names_the_setting() {
-    let nobody = |_: &str| Err("secret `lb` is not set".to_owned());
-    let around = Surroundings { root: Path::new("/"), secret: &nobody, limits: Limits::default() };
+    let secrets = Secrets::new(Path::new("/"), &BTreeMap::new());
+    let around = Surroundings { root: Path::new("/"), secrets: &secrets, limits: Limits::default() };
     let settings =
         [("dataplane_urls", "https://127.0.0.1:1"), ("backend", "shop"), ("credentials_secret", "lb")];
     let refusal = build(&pool("haproxy", &settings), &around).err().unwrap();
-    assert_eq!(refusal.to_string(), "setting `credentials_secret`: secret `lb` is not set");
+    assert_eq!(
+        refusal.to_string(),
+        "setting `credentials_secret`: secret `lb` (undeclared): it is not declared under `secrets`"
+    );
 }

@@ -1,6 +1,8 @@
 //! Words from outside made fit for people: bounded, on one line, without control characters and without secrets.
 //! It must not know where the words come from.
 
+use crate::secrets::Secret;
+
 /// Text from outside for a message: control and direction characters become codes, and it is cut after `most`
 /// characters.
 pub(crate) fn shown(text: &str, most: usize) -> String {
@@ -46,8 +48,8 @@ pub(crate) fn cause(error: &dyn std::error::Error) -> String {
 }
 
 /// Values that no message may contain.
-#[derive(Clone, Default)]
-pub(crate) struct Hidden(Vec<String>);
+#[derive(Default)]
+pub(crate) struct Hidden(Vec<Secret>);
 
 impl Hidden {
     /// Hides a value, and the forms in which an answer can repeat it.
@@ -58,15 +60,14 @@ impl Hidden {
         let json = serde_json::to_string(value).unwrap_or_default();
         let percent = super::url::encoded(value);
         let forms = [value.to_owned(), json.trim_matches('"').to_owned(), percent];
-        self.0.extend(forms.into_iter().filter(|form| !form.is_empty()));
+        self.0.extend(forms.into_iter().map(Secret::new));
         // A short value may be part of a longer one, which has to go first.
-        self.0.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        self.0.dedup();
+        self.0.sort_by_key(|form| std::cmp::Reverse(form.reveal().len()));
     }
 
     /// The text with every hidden value replaced.
     pub(crate) fn cleaned(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, form| text.replace(form.as_str(), "[hidden]"))
+        self.0.iter().fold(text.to_owned(), |text, form| text.replace(form.reveal(), "[hidden]"))
     }
 }
 

@@ -35,9 +35,10 @@ use reqwest::Url;
 use tokio::task::JoinSet;
 
 use self::api::{Api, Version};
-use super::http::{Client, Login, passing};
+use super::http::{Client, passing};
 use super::text::shown;
 use super::{InstanceRead, Members, Provider, Refusal, Settings, Surroundings, Wanted, url};
+use crate::secrets::Form;
 
 /// HAProxy behind one or more Data Plane APIs.
 pub(super) struct Haproxy {
@@ -79,11 +80,7 @@ impl Haproxy {
             return Err(Refusal::setting("backend", words));
         }
         let instances = instances(settings.need("dataplane_urls")?, settings.allows_http())?;
-        let secret = settings.need("credentials_secret")?;
-        let wrong = |reason| Refusal::setting("credentials_secret", reason);
-        let credentials = (around.secret)(secret).map_err(wrong)?;
-        let login = Login::basic(&credentials)
-            .map_err(|reason| wrong(format!("secret `{}` cannot be used: {reason}", shown(secret, 100))))?;
+        let login = settings.login("credentials_secret", Form::UserPassword, around)?;
         let ca_file = settings.get("ca_file").map(|file| around.root.join(file));
         let client = Client::new(ca_file.as_deref(), around.limits, login)?;
         let shared = Shared { client, version, backend: backend.to_owned(), instances };

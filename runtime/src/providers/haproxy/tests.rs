@@ -3,24 +3,26 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddrV4, TcpListener};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use manent_engine::call::{Change, InstanceAnswer};
 use manent_engine::view::{Admin, Health, Seen};
-use manent_plan::TargetIx;
+use manent_plan::Pool;
 use manent_testbed::dataplane::{Bridge, Decoding, Fault, Kind, Options, Release, Scripted};
 use manent_testbed::haproxy::{Config, Haproxy as Real, Server};
 use manent_testbed::{Folder, address};
 
-use super::super::{Limits, Members, Provider, Refusal, Settings, Surroundings, Wanted};
-use super::{Haproxy, answers, instances};
+use super::super::tests::{built, pool, wanted};
+use super::super::{Limits, Members, Provider, Refusal, Wanted};
+use super::{answers, instances};
 
 const RELEASES: [Release; 4] = [Release::V2_9, Release::V3_0, Release::V3_2, Release::V3_3_6];
 
-fn settings(urls: &str, api: &str) -> BTreeMap<String, String> {
+type Settings = BTreeMap<String, String>;
+
+fn settings(urls: &str, api: &str) -> Settings {
     let pairs = [
         ("dataplane_urls", urls),
         ("backend", "shop"),
@@ -31,46 +33,34 @@ fn settings(urls: &str, api: &str) -> BTreeMap<String, String> {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-fn build(settings: &BTreeMap<String, String>, secret: &str) -> Result<Haproxy, Refusal> {
-    let lookup = |_: &str| Ok(secret.to_owned());
+fn build(settings: &Settings, secret: &str) -> Result<Box<dyn Provider>, Refusal> {
     let limits =
         Limits { header: Duration::from_millis(1500), answer: Duration::from_secs(2), ..Limits::default() };
-    let around = Surroundings { root: Path::new("/"), secret: &lookup, limits };
-    Haproxy::build(&Settings { values: settings }, &around)
+    built(&Pool { settings: settings.clone(), ..pool("haproxy", &[]) }, secret, limits)
 }
 
-fn over(bridge: &Bridge, api: &str) -> Haproxy {
+fn over(bridge: &Bridge, api: &str) -> Box<dyn Provider> {
     build(&settings(&bridge.url(), api), bridge.credentials()).unwrap()
 }
 
-fn wanted(member: &str) -> Wanted {
-    Wanted {
-        ix: TargetIx(0),
-        member: member.to_owned(),
-        host: member.to_owned(),
-        port: None,
-        labels: BTreeMap::new(),
-    }
-}
-
-async fn members(provider: &Haproxy) -> Members {
+async fn members(provider: &dyn Provider) -> Members {
     provider.read(&[]).await.remove(0).outcome.unwrap()
 }
 
-async fn seen(provider: &Haproxy, member: &str) -> Seen {
+async fn seen(provider: &dyn Provider, member: &str) -> Seen {
     members(provider).await.seen.remove(member).unwrap()
 }
 
-async fn change(provider: &Haproxy, change: Change, member: &str) -> InstanceAnswer {
+async fn change(provider: &dyn Provider, change: Change, member: &str) -> InstanceAnswer {
     provider.change(change, 0, &[wanted(member)]).await
 }
 
-async fn accepted(provider: &Haproxy, wish: Change, member: &str) {
+async fn accepted(provider: &dyn Provider, wish: Change, member: &str) {
     assert_eq!(change(provider, wish, member).await, InstanceAnswer::Accepted, "{wish:?} {member}");
 }
 
 /// Reads until the member is as wanted.
-async fn until(provider: &Haproxy, member: &str, admin: Admin, health: Health) -> Seen {
+async fn until(provider: &dyn Provider, member: &str, admin: Admin, health: Health) -> Seen {
     let began = Instant::now();
     loop {
         let now = seen(provider, member).await;
@@ -156,7 +146,7 @@ async fn a_member_leaves_and_comes_back_on_every_release() {
         for decoding in [Decoding::Hexadecimal, Decoding::Right] {
             let bed = bed(release, decoding, "admin");
             let lb = over(&bed.bridge, release.api());
-            until(&lb, "web", Admin::In, Health::Up).await;
+            until(lb.as_ref(), "web", Admin::In, Health::Up).await;
 
             // A request that is still served counts while its server drains.
             let front = bed.haproxy.frontend();
@@ -165,34 +155,34 @@ async fn a_member_leaves_and_comes_back_on_every_release() {
                     std::thread::spawn(move || manent_testbed::http::get(front, "/slow").unwrap().status)
                 })
                 .collect();
-            while seen(&lb, "web").await.connections == Some(0) {
+            while seen(lb.as_ref(), "web").await.connections == Some(0) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
-            accepted(&lb, Change::Drain, "web").await;
-            let draining = until(&lb, "web", Admin::Out, Health::Up).await;
+            accepted(lb.as_ref(), Change::Drain, "web").await;
+            let draining = until(lb.as_ref(), "web", Admin::Out, Health::Up).await;
             assert!(draining.connections > Some(0), "{draining:?}");
             bed.app.held.store(false, Ordering::SeqCst);
             for request in slow {
                 assert_eq!(request.join().unwrap(), 200);
             }
-            assert_eq!(until(&lb, "web", Admin::Out, Health::Up).await.connections, Some(0));
+            assert_eq!(until(lb.as_ref(), "web", Admin::Out, Health::Up).await.connections, Some(0));
 
             // It is still out while it is down, where the statistics say `DOWN` and nothing of a drain.
             bed.app.well.store(false, Ordering::SeqCst);
-            until(&lb, "web", Admin::Out, Health::Down).await;
+            until(lb.as_ref(), "web", Admin::Out, Health::Down).await;
             bed.app.well.store(true, Ordering::SeqCst);
-            until(&lb, "web", Admin::Out, Health::Up).await;
+            until(lb.as_ref(), "web", Admin::Out, Health::Up).await;
 
             // Its health is forgotten, and comes back by a check that is newer.
             bed.app.well.store(false, Ordering::SeqCst);
-            accepted(&lb, Change::ForceDown, "web").await;
-            until(&lb, "web", Admin::Out, Health::Down).await;
+            accepted(lb.as_ref(), Change::ForceDown, "web").await;
+            until(lb.as_ref(), "web", Admin::Out, Health::Down).await;
             tokio::time::sleep(Duration::from_millis(300)).await;
-            assert_eq!(seen(&lb, "web").await.health, Health::Down, "no check passes meanwhile");
+            assert_eq!(seen(lb.as_ref(), "web").await.health, Health::Down, "no check passes meanwhile");
             bed.app.well.store(true, Ordering::SeqCst);
-            until(&lb, "web", Admin::Out, Health::Up).await;
-            accepted(&lb, Change::Restore, "web").await;
-            until(&lb, "web", Admin::In, Health::Up).await;
+            until(lb.as_ref(), "web", Admin::Out, Health::Up).await;
+            accepted(lb.as_ref(), Change::Restore, "web").await;
+            until(lb.as_ref(), "web", Admin::In, Health::Up).await;
         }
     }
 }
@@ -202,8 +192,8 @@ async fn odd_members_are_seen_as_they_are() {
     for decoding in [Decoding::Hexadecimal, Decoding::Right] {
         let bed = bed(Release::V3_2, decoding, "admin");
         let lb = over(&bed.bridge, "v3");
-        until(&lb, "web", Admin::In, Health::Up).await;
-        let all = members(&lb).await;
+        until(lb.as_ref(), "web", Admin::In, Health::Up).await;
+        let all = members(lb.as_ref()).await;
         assert_eq!(all.backup.iter().collect::<Vec<_>>(), ["spare"]);
         assert!(!all.seen.contains_key("spare"), "backups count for nothing");
         let state = |name: &str| (all.seen[name].admin, all.seen[name].health);
@@ -213,24 +203,24 @@ async fn odd_members_are_seen_as_they_are() {
         assert_eq!(state("idle").0, Admin::Idle);
 
         // Disabled in the configuration: ready (mask 4), drained (12, read as `maint`), down and drained.
-        accepted(&lb, Change::ForceDown, "off").await;
-        until(&lb, "off", Admin::Out, Health::Up).await;
-        accepted(&lb, Change::Restore, "off").await;
-        until(&lb, "off", Admin::In, Health::Up).await;
-        accepted(&lb, Change::Drain, "off").await;
-        until(&lb, "off", Admin::Out, Health::Up).await;
+        accepted(lb.as_ref(), Change::ForceDown, "off").await;
+        until(lb.as_ref(), "off", Admin::Out, Health::Up).await;
+        accepted(lb.as_ref(), Change::Restore, "off").await;
+        until(lb.as_ref(), "off", Admin::In, Health::Up).await;
+        accepted(lb.as_ref(), Change::Drain, "off").await;
+        until(lb.as_ref(), "off", Admin::Out, Health::Up).await;
         bed.app.well.store(false, Ordering::SeqCst);
-        until(&lb, "off", Admin::Out, Health::Down).await;
+        until(lb.as_ref(), "off", Admin::Out, Health::Down).await;
         bed.app.well.store(true, Ordering::SeqCst);
 
         // Without checks of their own they would stay down for ever: they are left alone.
         for name in ["bare", "tail"] {
-            accepted(&lb, Change::Drain, name).await;
-            until(&lb, name, Admin::Out, Health::Unchecked).await;
-            accepted(&lb, Change::ForceDown, name).await;
-            until(&lb, name, Admin::Out, Health::Unchecked).await;
-            accepted(&lb, Change::Restore, name).await;
-            until(&lb, name, Admin::In, Health::Unchecked).await;
+            accepted(lb.as_ref(), Change::Drain, name).await;
+            until(lb.as_ref(), name, Admin::Out, Health::Unchecked).await;
+            accepted(lb.as_ref(), Change::ForceDown, name).await;
+            until(lb.as_ref(), name, Admin::Out, Health::Unchecked).await;
+            accepted(lb.as_ref(), Change::Restore, name).await;
+            until(lb.as_ref(), name, Admin::In, Health::Unchecked).await;
         }
     }
 }
@@ -239,28 +229,28 @@ async fn odd_members_are_seen_as_they_are() {
 async fn a_hardened_member_is_softened_before_its_health_is_forgotten() {
     let bed = bed(Release::V3_2, Decoding::Hexadecimal, "admin");
     let lb = over(&bed.bridge, "v3");
-    until(&lb, "web", Admin::In, Health::Up).await;
-    accepted(&lb, Change::Drain, "web").await;
-    accepted(&lb, Change::Harden, "web").await;
-    assert_eq!(seen(&lb, "web").await.words, "maint/down");
+    until(lb.as_ref(), "web", Admin::In, Health::Up).await;
+    accepted(lb.as_ref(), Change::Drain, "web").await;
+    accepted(lb.as_ref(), Change::Harden, "web").await;
+    assert_eq!(seen(lb.as_ref(), "web").await.words, "maint/down");
     let before = bed.bridge.changes().len();
-    accepted(&lb, Change::Drain, "web").await;
+    accepted(lb.as_ref(), Change::Drain, "web").await;
     assert_eq!(bed.bridge.changes().len(), before, "what is out is not drained again: that would lift it");
     bed.app.well.store(false, Ordering::SeqCst);
-    accepted(&lb, Change::ForceDown, "web").await;
+    accepted(lb.as_ref(), Change::ForceDown, "web").await;
     let bodies: Vec<String> = bed.bridge.changes().into_iter().skip(before).map(|call| call.body).collect();
     assert_eq!(bodies, [r#"{"admin_state":"drain"}"#, r#"{"operational_state":"down"}"#]);
-    assert_eq!(seen(&lb, "web").await.words, "drain/down");
+    assert_eq!(seen(lb.as_ref(), "web").await.words, "drain/down");
     bed.app.well.store(true, Ordering::SeqCst);
-    until(&lb, "web", Admin::Out, Health::Up).await;
+    until(lb.as_ref(), "web", Admin::Out, Health::Up).await;
 }
 
 #[tokio::test]
 async fn health_is_left_alone_in_service() {
     let bed = bed(Release::V3_2, Decoding::Hexadecimal, "admin");
     let lb = over(&bed.bridge, "v3");
-    until(&lb, "web", Admin::In, Health::Up).await;
-    let answer = change(&lb, Change::ForceDown, "web").await;
+    until(lb.as_ref(), "web", Admin::In, Health::Up).await;
+    let answer = change(lb.as_ref(), Change::ForceDown, "web").await;
     let InstanceAnswer::Unsure { reason } = answer else { panic!("{answer:?}") };
     assert_eq!(reason, "`web` is not out (ready/up); its health is left alone");
     assert!(bed.bridge.changes().is_empty());
@@ -270,21 +260,22 @@ async fn health_is_left_alone_in_service() {
 async fn a_reload_shows_as_another_process_and_a_lost_drain() {
     let mut bed = bed(Release::V2_9, Decoding::Hexadecimal, "admin");
     let lb = over(&bed.bridge, "v2");
-    until(&lb, "web", Admin::In, Health::Up).await;
-    accepted(&lb, Change::Drain, "web").await;
+    until(lb.as_ref(), "web", Admin::In, Health::Up).await;
+    accepted(lb.as_ref(), Change::Drain, "web").await;
     let before = lb.read(&[]).await.remove(0).identity.unwrap();
     assert_eq!(lb.read(&[]).await.remove(0).identity.unwrap(), before);
     bed.haproxy.reload().unwrap();
     assert_ne!(lb.read(&[]).await.remove(0).identity.unwrap(), before);
-    until(&lb, "web", Admin::In, Health::Up).await;
+    until(lb.as_ref(), "web", Admin::In, Health::Up).await;
 }
 
 #[tokio::test]
 async fn nothing_to_show_is_never_an_empty_pool() {
     for release in RELEASES {
         let (world, bridge) = scripted(release, &["web"]);
-        let failure =
-            |provider: Haproxy| async move { provider.read(&[]).await.remove(0).outcome.unwrap_err() };
+        let failure = |provider: Box<dyn Provider>| async move {
+            provider.read(&[]).await.remove(0).outcome.unwrap_err()
+        };
         let with = |name: &str, value: &str| {
             let mut changed = settings(&bridge.url(), release.api());
             changed.insert(name.to_owned(), value.to_owned());
@@ -304,7 +295,7 @@ async fn nothing_to_show_is_never_an_empty_pool() {
         let nobody = failure(nobody).await;
         assert!(nobody.permanent && nobody.reason.contains("check `credentials_secret`"), "{nobody:?}");
 
-        let missing = change(&over(&bridge, release.api()), Change::Drain, "web9").await;
+        let missing = change(over(&bridge, release.api()).as_ref(), Change::Drain, "web9").await;
         let InstanceAnswer::Refused { reason } = missing else { panic!("{missing:?}") };
         assert_eq!(reason, "backend `shop` has no server `web9`; it has: `web`");
 
@@ -312,7 +303,7 @@ async fn nothing_to_show_is_never_an_empty_pool() {
         let dead = failure(over(&bridge, release.api())).await;
         assert!(!dead.permanent, "{release:?}");
         assert!(dead.reason.starts_with("the Data Plane API does not reach its HAProxy"), "{}", dead.reason);
-        let dead = change(&over(&bridge, release.api()), Change::Drain, "web").await;
+        let dead = change(over(&bridge, release.api()).as_ref(), Change::Drain, "web").await;
         assert!(matches!(dead, InstanceAnswer::Unsure { .. }), "{release:?}: {dead:?}");
     }
 }
@@ -321,7 +312,7 @@ async fn nothing_to_show_is_never_an_empty_pool() {
 async fn a_socket_without_the_right_level_is_named() {
     let bed = bed(Release::V3_2, Decoding::Hexadecimal, "operator");
     let lb = over(&bed.bridge, "v3");
-    let answer = change(&lb, Change::Drain, "web").await;
+    let answer = change(lb.as_ref(), Change::Drain, "web").await;
     let InstanceAnswer::Refused { reason } = answer else { panic!("{answer:?}") };
     assert!(reason.contains("level admin"), "{reason}");
 }
@@ -335,7 +326,7 @@ async fn a_word_that_the_statistics_belie_proves_nothing() {
         world.change(name, |member| (member.mask, member.scur) = (64, 9));
     }
     world.change("w3", |member| (member.op, member.well) = (0, false));
-    let all = members(&lb).await;
+    let all = members(lb.as_ref()).await;
     for name in ["w1", "w2", "w3"] {
         assert_eq!(all.seen[name].admin, Admin::Unknown, "{name}");
         assert_eq!(all.seen[name].connections, Some(9));
@@ -349,11 +340,11 @@ async fn a_drained_member_without_an_address_is_put_back_all_the_same() {
     let (world, bridge) = scripted(Release::V3_2, &["w1"]);
     let lb = over(&bridge, "v3");
     world.change("w1", |w1| (w1.mask, w1.op, w1.well) = (32, 0, false));
-    assert_eq!(seen(&lb, "w1").await.admin, Admin::Idle, "nobody took it out");
-    accepted(&lb, Change::Drain, "w1").await;
+    assert_eq!(seen(lb.as_ref(), "w1").await.admin, Admin::Idle, "nobody took it out");
+    accepted(lb.as_ref(), Change::Drain, "w1").await;
     assert_eq!(world.member("w1").unwrap().mask, 40);
-    assert_eq!(seen(&lb, "w1").await.admin, Admin::Out);
-    accepted(&lb, Change::Restore, "w1").await;
+    assert_eq!(seen(lb.as_ref(), "w1").await.admin, Admin::Out);
+    accepted(lb.as_ref(), Change::Restore, "w1").await;
     assert_eq!(world.member("w1").unwrap().mask, 32);
 }
 
@@ -392,11 +383,11 @@ async fn instances_are_read_side_by_side_and_keep_their_places() {
     assert!(!failure.permanent && failure.reason.ends_with("no answer within 1500 ms"), "{failure:?}");
     let members = reads[1].outcome.as_ref().unwrap();
     assert_eq!(members.seen["w2"].connections, Some(3), "who waits in a queue is not gone");
-    accepted_on(&lb, 1, "w1").await;
+    accepted_on(lb.as_ref(), 1, "w1").await;
     assert!(hanging.changes().is_empty());
 }
 
-async fn accepted_on(provider: &Haproxy, instance: usize, member: &str) {
+async fn accepted_on(provider: &dyn Provider, instance: usize, member: &str) {
     let answer = provider.change(Change::Drain, instance, &[wanted(member)]).await;
     assert_eq!(answer, InstanceAnswer::Accepted);
 }
@@ -469,8 +460,8 @@ async fn names_from_the_balancer_never_reach_a_request() {
         let (_, bridge) = scripted(Release::V3_2, &["w1", name]);
         let lb = over(&bridge, "v3");
         let read = lb.read(&[]).await.remove(0);
-        let _ = change(&lb, Change::Drain, "w1").await;
-        let _ = change(&lb, Change::Restore, "w1").await;
+        let _ = change(lb.as_ref(), Change::Drain, "w1").await;
+        let _ = change(lb.as_ref(), Change::Restore, "w1").await;
         for call in bridge.calls() {
             let known = ["/servers", "/servers/w1", "/stats/native", "/runtime/info"];
             let path = call.path.split('?').next().unwrap();
@@ -486,6 +477,6 @@ async fn names_from_the_balancer_never_reach_a_request() {
 async fn a_name_cannot_add_a_segment_to_the_path() {
     let (_, bridge) = scripted(Release::V3_2, &["a/b?c%2e"]);
     let lb = over(&bridge, "v3");
-    accepted(&lb, Change::Drain, "a/b?c%2e").await;
+    accepted(lb.as_ref(), Change::Drain, "a/b?c%2e").await;
     assert!(bridge.changes()[0].path.ends_with("/servers/a%2Fb%3Fc%252e"), "{}", bridge.changes()[0].path);
 }

@@ -1,13 +1,11 @@
 //! The flag's contract with the application.
 
-use std::path::Path;
-
 use manent_engine::call::{Change, InstanceAnswer};
 use manent_engine::view::{Admin, Health};
 
 use super::super::tests::rogue::{Plot, Rogue, Then, Wrong, answer};
-use super::super::tests::{pool, wanted};
-use super::super::{Limits, Provider, Refusal, Surroundings, Wanted, build};
+use super::super::tests::{built, pool, wanted};
+use super::super::{Limits, Provider, Refusal, Wanted};
 
 fn nothing(_: &str) -> String {
     String::new()
@@ -19,11 +17,9 @@ async fn server(on: &str, status: &str) -> Rogue {
 }
 
 fn flag(settings: &[(&str, &str)]) -> Result<Box<dyn Provider>, Refusal> {
-    let secret = |_: &str| Ok("t0ken".to_owned());
-    let around = Surroundings { root: Path::new("/"), secret: &secret, limits: Limits::default() };
     let mut all = vec![("drain_url", "http://{host}:{port}/flag/{label.app}")];
     all.extend_from_slice(settings);
-    build(&pool("health-flag", &all), &around)
+    built(&pool("health-flag", &all), "t0ken", Limits::default())
 }
 
 fn target(name: &str, server: &Rogue) -> Wanted {

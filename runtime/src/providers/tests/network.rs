@@ -13,8 +13,8 @@ use tokio::task::JoinSet;
 
 use super::certificates::{Authority, secure};
 use super::rogue::{Plot, Rogue, Then, Wrong, answer, ok};
-use super::{pool, wanted};
-use crate::providers::{Limits, Provider, Surroundings, build};
+use super::{built, pool, wanted};
+use crate::providers::{Limits, Provider};
 
 const TABLE: &str = include_str!("network.txt");
 
@@ -250,8 +250,6 @@ async fn outcome(name: &str, column: &str, stage: &Stage) -> String {
 }
 
 fn provider(fault: &str, column: &str, base: &str, ca_file: &Path) -> Box<dyn Provider> {
-    let secret = |name: &str| Ok(if name == "lb" { "admin:s3cret".to_owned() } else { "s3cret".to_owned() });
-    let around = Surroundings { root: Path::new("/"), secret: &secret, limits: limits(fault) };
     let scheme = base.split("://").next().unwrap();
     let (flag, health) =
         (format!("{scheme}://{{host}}:{{port}}/flag"), format!("{scheme}://{{host}}:{{port}}/health"));
@@ -271,7 +269,7 @@ fn provider(fault: &str, column: &str, base: &str, ca_file: &Path) -> Box<dyn Pr
             ],
         ),
     };
-    build(&pool, &around).unwrap()
+    built(&pool, "admin:s3cret", limits(fault)).unwrap()
 }
 
 /// A port whose queue is full: whoever connects waits.
