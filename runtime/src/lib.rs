@@ -8,3 +8,4 @@ pub mod observe;
 pub mod private;
 pub mod providers;
 pub mod secrets;
+pub mod transport;

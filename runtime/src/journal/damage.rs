@@ -180,7 +180,7 @@ fn flipped_bits_of_the_file_never_give_other_records() {
             Err(_) => found += 1,
         }
     }
-    assert!(found > 100 && harmless > 100, "{found} found, {harmless} harmless");
+    assert!(found > 20 && harmless > 20, "{found} found, {harmless} harmless");
 }
 
 #[test]
