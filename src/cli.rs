@@ -73,30 +73,30 @@ pub(crate) enum Verb {
     Lint(verbs::lint::Args),
     /// Show the resolved configuration of an environment, with where each value came from
     Show(verbs::show::Args),
-    ///// Show what would happen, step by step, with the way back
-    //Plan(verbs::plan::Args),
-    ///// Read load balancers and targets as the first step of a run does; changes nothing
-    //Preflight(verbs::preflight::Args),
-    ///// Bring a release to an environment
-    //Apply(verbs::apply::Args),
-    ///// Say what is true of a run, what it waits for, and what you can do
-    //Status(verbs::status::Args),
-    ///// Take a run up again after a crash, a stop or an interrupt
-    //Resume(verbs::resume::Args),
-    ///// Begin no new call until `continue`
-    //Pause(verbs::control::Pause),
-    ///// End a pause
-    //Continue(verbs::control::Continue),
-    ///// Stop a run now, or turn it back
-    //Cancel(verbs::control::Cancel),
-    ///// Open a gate that a run waits at
-    //Approve(verbs::control::Approve),
-    ///// Return an environment to an earlier release, by a plan of its own
-    //Rollback(verbs::rollback::Args),
-    ///// List the runs of an environment
-    //History(verbs::history::Args),
-    ///// Find members left out by dead runs and stale locks, with what mends each
-    //Doctor(verbs::doctor::Args),
+    /// Show what would happen, step by step, with the way back
+    Plan(verbs::plan::Args),
+    /// Read load balancers and targets as the first step of a run does; changes nothing
+    Preflight(verbs::preflight::Args),
+    /// Bring a release to an environment
+    Apply(verbs::apply::Args),
+    /// Say what is true of a run, what it waits for, and what you can do
+    Status(verbs::status::Args),
+    /// Take a run up again after a crash, a stop or an interrupt
+    Resume(verbs::resume::Args),
+    /// Begin no new call until `continue`
+    Pause(verbs::control::Pause),
+    /// End a pause
+    Continue(verbs::control::Continue),
+    /// Stop a run now, or turn it back
+    Cancel(verbs::control::Cancel),
+    /// Open a gate that a run waits at
+    Approve(verbs::control::Approve),
+    /// Return an environment to an earlier release, by a plan of its own
+    Rollback(verbs::rollback::Args),
+    /// List the runs of an environment
+    History(verbs::history::Args),
+    /// Find members left out by dead runs and stale locks, with what mends each
+    Doctor(verbs::doctor::Args),
     /// Explain a diagnostic
     Explain(verbs::explain::Args),
     /// Print a completion script for a shell
@@ -121,6 +121,15 @@ impl Context {
             root: global.root.clone(),
             state: global.state.clone(),
         }
+    }
+
+    /// What has to stand behind a command that is shown, so that it finds this tree from the same directory.
+    pub(crate) fn suffix(&self) -> String {
+        let option = |name: &str, value: &Option<PathBuf>| match value {
+            Some(path) => format!(" {name} {}", path.display()),
+            None => String::new(),
+        };
+        option("--root", &self.root) + &option("--state", &self.state)
     }
 
     /// The project tree.

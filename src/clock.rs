@@ -38,7 +38,7 @@ pub(crate) fn span(ms: u64) -> String {
     match ms {
         0 => String::from("0s"),
         1..1_000 => format!("{ms}ms"),
-        1_000..10_000 if !ms.is_multiple_of(1_000) => {
+        1_000..10_000 if ms % 1_000 >= 100 => {
             format!("{}.{}s", ms / 1_000, ms % 1_000 / 100)
         }
         1_000..3_600_000 => {
@@ -66,6 +66,7 @@ mod tests {
         check(0, "0s");
         check(350, "350ms");
         check(1_500, "1.5s");
+        check(5_050, "5s");
         check(12_900, "12s");
         check(300_000, "5m");
         check(330_000, "5m30s");

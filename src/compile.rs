@@ -110,35 +110,13 @@ pub(crate) fn executable(plan: &Plan) -> Result<(), Fault> {
         ))
         .help("make the plan again with this version"));
     };
+    let Some(what) = provider.not_yet(&pool.settings) else { return Ok(()) };
     let now: Vec<&str> = stdlib
         .providers()
         .iter()
         .filter(|provider| provider.available == Availability::Now)
         .map(|provider| provider.name.as_str())
         .collect();
-    if provider.available == Availability::Later {
-        return Err(Fault::error(format!(
-            "provider `{}` can be planned but not executed in this version; nothing was touched",
-            provider.name
-        ))
-        .help(format!("providers that are executed: {}", now.join(", "))));
-    }
-    for setting in &provider.settings {
-        let value = pool.settings.get(&setting.name).map(String::as_str).or(setting.default.as_deref());
-        let choice = value.and_then(|value| setting.choice(value));
-        if let Some(choice) = choice.filter(|choice| choice.available == Availability::Later) {
-            let can: Vec<&str> = setting
-                .choices
-                .iter()
-                .filter(|choice| choice.available == Availability::Now)
-                .map(|choice| choice.value.as_str())
-                .collect();
-            return Err(Fault::error(format!(
-                "`{}: {}` of provider `{}` can be planned but not executed in this version; nothing was touched",
-                setting.name, choice.value, provider.name
-            ))
-            .help(format!("values of `{}` that are executed: {}", setting.name, can.join(", "))));
-        }
-    }
-    Ok(())
+    Err(Fault::error(format!("{what} can be planned but not executed in this version; nothing was touched"))
+        .help(format!("providers that are executed: {}; `manent plan` works with all", now.join(", "))))
 }

@@ -202,6 +202,23 @@ impl Console {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
+    /// Nobody reads stdout any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    /// Whether stdout can be wiped and printed again.
+    pub(crate) fn redraws(&self) -> bool {
+        !self.json && io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    }
+
+    /// Wipes the terminal.
+    pub(crate) fn wipe(&self) {
+        let mut stdout = io::stdout().lock();
+        // Deliberately ignored: what is printed next tells that stdout is gone.
+        let _ = stdout.write_all(b"\x1b[H\x1b[2J").and_then(|()| stdout.flush());
+    }
+
     /// Whether a block on stderr can be drawn again in place.
     pub(crate) fn can_redraw(&self) -> bool {
         !self.json && io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

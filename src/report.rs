@@ -15,6 +15,9 @@ use crate::words::{count, list};
 const TARGETS_LISTED: usize = 24;
 /// Batches of a pass that are all listed; of more only those in hand or failed.
 const BATCHES_LISTED: usize = 8;
+/// What stands for a release.
+const NOT_KNOWN: &str = "(not known)";
+const NO_RELEASE: &str = "(none)";
 /// Remarks that are shown, the newest.
 const NOTES_LISTED: usize = 5;
 
@@ -166,6 +169,8 @@ impl Sheet<'_> {
     fn mark(self, state: Standing) -> String {
         let (look, word) = match state {
             Standing::Waiting => (Look::Dim, "-      "),
+            // Nobody is doing it any more.
+            Standing::Active if self.report.state == RunStanding::Interrupted => (Look::Yellow, "begun  "),
             Standing::Active => (Look::Cyan, "doing  "),
             Standing::Done => (Look::Green, "done   "),
             Standing::Skipped => (Look::Dim, "skipped"),
@@ -186,7 +191,11 @@ impl Sheet<'_> {
         }
         if let Some(waiting) = &self.report.waiting {
             lines.push(String::new());
-            lines.push(format!("waits for {}", clean::line(&waiting.what)));
+            let verb = match self.report.state {
+                RunStanding::Interrupted => "was waiting for",
+                _ => "waits for",
+            };
+            lines.push(format!("{verb} {}", clean::line(&waiting.what)));
             let limit = match waiting.until.map(|until| until.0) {
                 Some(until) => format!("until {} at most ({})", clock::of_day(until), self.left(until)),
                 None => String::from("without a limit"),
@@ -263,7 +272,11 @@ impl Sheet<'_> {
         for target in &self.report.targets {
             *counts.entry(release(target)).or_default() += 1;
         }
-        let each = counts.iter().map(|(release, number)| format!("{number} on {release}"));
+        let each = counts.iter().map(|(release, number)| match release.as_str() {
+            NOT_KNOWN => format!("{number} with a release that is not known"),
+            NO_RELEASE => format!("{number} without a release"),
+            release => format!("{number} on {release}"),
+        });
         each.collect::<Vec<_>>().join(", ")
     }
 
@@ -317,8 +330,8 @@ fn name(target: &TargetLine) -> String {
 fn release(target: &TargetLine) -> String {
     match (&target.release, target.release_known) {
         (Some(release), true) => clean::line(release),
-        (None, true) => String::from("(none)"),
-        (_, false) => String::from("(not known)"),
+        (None, true) => String::from(NO_RELEASE),
+        (_, false) => String::from(NOT_KNOWN),
     }
 }
 
@@ -338,5 +351,77 @@ fn meaning(command: &str) -> &'static str {
         "doctor" => "see what is left out, and what mends it",
         "history" => "see all runs",
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use manent_engine::report::{Facts, report};
+    use manent_engine::{Blocked, Cause, Event, Outcome, RunState};
+    use manent_plan::{Plan, fixtures};
+
+    use super::*;
+
+    const BEGAN: u64 = 1_796_087_000_000;
+
+    /// A run of the first events that a step needs to be in hand.
+    fn begun(plan: &Plan, step: &str) -> RunState {
+        let mut state = RunState::new(plan);
+        let mut at = Timestamp(BEGAN);
+        state.apply(plan, at, &Event::Started { adopted: BTreeSet::new(), force: false });
+        for found in (0_u32..).zip(&plan.steps) {
+            at = at.plus(1_000);
+            let (index, found) = found;
+            state.apply(plan, at, &Event::Began { step: manent_plan::StepIx(index) });
+            if plan.id_of(found) == step {
+                break;
+            }
+            state.apply(plan, at, &Event::Ended { end: manent_engine::End::Done });
+        }
+        state
+    }
+
+    fn shown(plan: &Plan, state: &RunState, alive: bool) -> String {
+        let now = state.newest.plus(2_000);
+        let facts = Facts { run: "r20261201-0a1b2c3", alive, now };
+        let report = report(&facts, plan, state);
+        Sheet { report: &report, now, paint: Paint(false), suffix: "" }.full().join("\n")
+    }
+
+    #[test]
+    fn a_postponed_drain_shows_arithmetic_and_the_next_attempt() {
+        let plan = fixtures::four_targets();
+        let mut state = begun(&plan, "drain@rest#0");
+        let blocked = Blocked::Floor {
+            have: 2,
+            taken: 1,
+            need: 2,
+            healthy: vec!["w1".into(), "w2".into()],
+            out: vec!["`w3` is maint/up on lb2".into(), "`w4` is down\u{1b}[31m on lb1".into()],
+            batch: vec!["w2".into()],
+        };
+        let at = state.newest;
+        state.apply(&plan, at, &Event::Postponed { attempt: 3, blocked, next: at.plus(5_000) });
+        insta::assert_snapshot!(shown(&plan, &state, true));
+    }
+
+    #[test]
+    fn a_dead_run_says_how_to_go_on() {
+        let plan = fixtures::four_targets();
+        insta::assert_snapshot!(shown(&plan, &begun(&plan, "drain-wait@canary#0"), false));
+    }
+
+    #[test]
+    fn a_stopped_run_says_what_is_out() {
+        let plan = fixtures::four_targets();
+        let mut state = begun(&plan, "post-test@canary#0");
+        let cause = Cause::new("post-test failed on w1: status 500");
+        let at = state.newest.plus(60_000);
+        let failed = manent_engine::End::Failed { cause: cause.clone(), effect: manent_engine::Effect::None };
+        state.apply(&plan, at, &Event::Ended { end: failed });
+        state.apply(&plan, at, &Event::Finished { outcome: Outcome::Stopped { cause } });
+        insta::assert_snapshot!(shown(&plan, &state, false));
     }
 }

@@ -5,13 +5,15 @@ use std::time::{Duration, Instant};
 
 use manent_engine::{Event, Outcome};
 use manent_plan::{Plan, StepKind};
+use manent_runtime::journal::{Ask, RunId};
 
 use crate::cli::Context;
-use crate::execute::{LockWait, Work};
+use crate::execute::Work;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::lock::LockWait;
 use crate::project::Project;
-use crate::runs::{Loaded, Runs, person};
+use crate::runs::{Loaded, Runs};
 use crate::words;
 
 /// How long a request may take to be seen by the process at work.
@@ -75,10 +77,13 @@ pub(crate) fn pause(args: &Pause, context: &Context) -> Result<Exit, Fault> {
     let asked = Asked::find(context, &args.run)?;
     asked.open()?;
     if !asked.loaded.alive {
-        return Err(Fault::error(format!("no process is at work on run {}, there is nothing to pause", asked.id()))
-            .help(format!("`manent resume {}` takes it up", asked.id())));
+        return Err(Fault::error(format!(
+            "no process is at work on run {}, there is nothing to pause",
+            asked.id()
+        ))
+        .help(format!("`manent resume {}` takes it up", asked.id())));
     }
-    asked.request(&Event::Paused { by: person() })?;
+    asked.request(&Ask::Pause)?;
     asked.confirm(context, "paused", |loaded| loaded.state.paused.is_some())
 }
 
@@ -90,7 +95,7 @@ pub(crate) fn resume(args: &Continue, context: &Context) -> Result<Exit, Fault> 
         return Err(Fault::error(format!("no process is at work on run {}", asked.id()))
             .help(format!("`manent resume {}` takes it up, paused or not", asked.id())));
     }
-    asked.request(&Event::Continued { by: person() })?;
+    asked.request(&Ask::Continue)?;
     asked.confirm(context, "continued", |loaded| loaded.state.paused.is_none())
 }
 
@@ -105,9 +110,9 @@ pub(crate) fn cancel(args: &Cancel, context: &Context) -> Result<Exit, Fault> {
     if !stopped {
         asked.open()?;
     }
-    let event = Event::Cancelled { by: person(), rollback: args.rollback };
+    let ask = Ask::Cancel { rollback: args.rollback };
     if asked.loaded.alive {
-        asked.request(&event)?;
+        asked.request(&ask)?;
         let seen = asked.loaded.events.len();
         let word = if args.rollback { "turning back" } else { "stopping" };
         return asked.confirm(context, word, |loaded| {
@@ -115,8 +120,9 @@ pub(crate) fn cancel(args: &Cancel, context: &Context) -> Result<Exit, Fault> {
         });
     }
     // Nobody is at work on it: it is taken up with the request already waiting.
-    let work = Work::taken_up(&asked.project, &asked.loaded.head.id, &args.lock, Event::Resumed { retry_failed: false })?;
-    asked.request(&event)?;
+    let first = Event::Resumed { retry_failed: false };
+    let mut work = Work::taken_up(&asked.project, &asked.loaded.head.id, &args.lock, first)?;
+    work.ask(&ask)?;
     work.carry_out(context)
 }
 
@@ -138,7 +144,7 @@ pub(crate) fn approve(args: &Approve, context: &Context) -> Result<Exit, Fault> 
         context.console.talk(&format!("`{}` was approved by {by} already", args.step));
         return Ok(Exit::Done);
     }
-    asked.request(&Event::Approved { step, by: person() })?;
+    asked.request(&Ask::Approve { step })?;
     if !asked.loaded.alive {
         context.console.talk(&format!(
             "recorded; no process is at work on the run: `manent resume {}` takes it up",
@@ -170,7 +176,7 @@ impl Asked {
         Ok(Asked { project, runs, loaded })
     }
 
-    fn id(&self) -> &str {
+    fn id(&self) -> &RunId {
         &self.loaded.head.id
     }
 
@@ -187,8 +193,8 @@ impl Asked {
         }
     }
 
-    fn request(&self, event: &Event) -> Result<(), Fault> {
-        self.runs.request(self.id(), event)
+    fn request(&self, ask: &Ask) -> Result<(), Fault> {
+        self.runs.ask(self.id(), ask)
     }
 
     /// Waits until the process at work has recorded the request.
@@ -207,7 +213,7 @@ impl Asked {
 
     fn told(&self, context: &Context, word: &str) -> Result<Exit, Fault> {
         if context.console.json {
-            context.console.value(&serde_json::json!({ "run": self.id(), "request": word }))?;
+            context.console.value(&serde_json::json!({ "run": self.id().as_str(), "request": word }))?;
         } else {
             context.console.data(&format!("run {}: {word}", self.id()))?;
         }

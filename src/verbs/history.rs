@@ -1,8 +1,8 @@
 //! `manent history`: the runs of an environment, newest first.
 //! It must not look outside the journal.
 
-use crate::cli::Context;
 use crate::clean;
+use crate::cli::Context;
 use crate::clock::{self, span, stamp};
 use crate::console::Look;
 use crate::exit::Exit;
@@ -42,32 +42,32 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
 
 fn json(run: &Summary) -> serde_json::Value {
     serde_json::json!({
-        "run": run.head.id,
+        "run": run.head.id.as_str(),
         "release": run.head.release,
         "state": run.state,
-        "started_at": clock::rfc3339(run.head.started),
+        "started_at": clock::rfc3339(run.head.started_at),
         "ended_at": run.ended.map(clock::rfc3339),
-        "duration_ms": run.ended.map(|ended| ended.since(run.head.started)),
+        "duration_ms": run.ended.map(|ended| ended.since(run.head.started_at)),
         "by": run.head.by,
     })
 }
 
 fn line(context: &Context, run: &Summary) -> String {
-    let state = run.state_words();
-    let look = match state.as_str() {
+    let state = run.state.replace('_', " ");
+    let look = match run.state {
         "succeeded" => Look::Green,
         "stopped" | "interrupted" => Look::Red,
         _ => Look::Yellow,
     };
     let took = match run.ended {
-        Some(ended) => span(ended.since(run.head.started)),
+        Some(ended) => span(ended.since(run.head.started_at)),
         None => String::from("-"),
     };
     format!(
         "{}  {}  {:<16} {took:>8}  {}  by {}",
-        stamp(run.head.started),
+        stamp(run.head.started_at),
         run.head.id,
-        clean::line(run.head.release.as_deref().unwrap_or("-")),
+        clean::line(&run.head.release),
         context.console.paint().with(look, format!("{state:<12}")),
         clean::line(&run.head.by),
     )

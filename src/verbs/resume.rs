@@ -4,9 +4,10 @@
 use manent_engine::{Event, Outcome};
 
 use crate::cli::Context;
-use crate::execute::{self, Work};
+use crate::execute::Work;
 use crate::exit::Exit;
 use crate::fault::Fault;
+use crate::lock::LockWait;
 use crate::runs::Runs;
 use crate::verbs::status;
 use crate::words;
@@ -26,7 +27,7 @@ pub(crate) struct Args {
     #[arg(long)]
     retry_failed: bool,
     #[command(flatten)]
-    lock: execute::LockWait,
+    lock: LockWait,
 }
 
 /// Goes on with the run to its end.

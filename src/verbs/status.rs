@@ -1,10 +1,10 @@
 //! `manent status`: what is true of a run, from the journal alone, without network.
 //! It must not guess: what the journal does not hold is said to be unknown.
 
-use std::io::Write;
 use std::time::Duration;
 
 use manent_engine::report::{Report, RunStanding};
+use manent_runtime::journal::RunId;
 
 use crate::cli::Context;
 use crate::clock;
@@ -47,16 +47,16 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
     watch(context, &runs, &id)
 }
 
-fn watch(context: &Context, runs: &Runs, id: &str) -> Result<Exit, Fault> {
+fn watch(context: &Context, runs: &Runs, id: &RunId) -> Result<Exit, Fault> {
     let mut shown: Option<(usize, RunStanding)> = None;
     loop {
         let loaded = runs.load(id)?;
         let report = loaded.report();
         let now = (loaded.events.len(), report.state);
-        let redraw = context.console.redraws_stdout();
+        let redraw = context.console.redraws();
         if shown != Some(now) || redraw {
             if redraw {
-                clear(context)?;
+                context.console.wipe();
             } else if shown.is_some() && !context.console.json {
                 context.console.data("")?;
             }
@@ -72,14 +72,6 @@ fn watch(context: &Context, runs: &Runs, id: &str) -> Result<Exit, Fault> {
         }
         std::thread::sleep(LOOK);
     }
-}
-
-fn clear(context: &Context) -> Result<(), Fault> {
-    // The cursor goes home and the rest is wiped: less flicker than wiping all first.
-    let _ = context;
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(b"\x1b[H\x1b[2J").and_then(|()| stdout.flush());
-    written.or(Ok(()))
 }
 
 fn print(context: &Context, loaded: &Loaded) -> Result<(), Fault> {
@@ -99,7 +91,7 @@ pub(crate) fn show(context: &Context, report: &Report) -> Result<(), Fault> {
 /// Other runs that need somebody, since the newest run is only one of them.
 fn hint(context: &Context, runs: &Runs, shown: &Loaded) -> Result<(), Fault> {
     let others: Vec<String> = runs
-        .unfinished()?
+        .unfinished(None)?
         .into_iter()
         .filter(|head| head.id != shown.head.id)
         .map(|head| format!("  manent status {}{}  ({})", head.id, context.suffix(), head.environment))

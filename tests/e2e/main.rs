@@ -2,5 +2,6 @@
 //! They must not look inside; what they know is what the program prints, returns and leaves on disk.
 
 mod base;
+mod documents;
 mod layout;
 mod world;

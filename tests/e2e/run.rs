@@ -226,3 +226,32 @@ fn a_plan_without_changes_is_told_by_the_exit_code() {
     world.run(&["plan", ENV, "--release", "1.0.0", "--detailed-exitcode"]).exits(0);
     world.run(&["plan", ENV, "--release", "1.1.0", "--detailed-exitcode"]).exits(2);
 }
+
+#[test]
+fn hostile_output_of_a_target_reaches_no_terminal_raw() {
+    let world = hello();
+    let descriptor = world.read("descriptors/hello.yml");
+    let hostile = "steps:\n  - {name: evil, run: [sh, -c, 'printf \"\\033[2J\\033]0;owned\\007\\r2026 all fine\\n\" >&2; exit 1'], undo: [\"true\"]}\n";
+    world.write("descriptors/hello.yml", &(descriptor + hostile));
+    let said = apply(&world, "1.0.0");
+    assert!(said.code == 3 || said.code == 4, "{}", said.all());
+    let shown = world.run(&["status"]).exits(0);
+    let doctor = world.run(&["doctor", ENV]).exits(0);
+    for text in [&said.out, &said.err, &shown.out, &doctor.out] {
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+    }
+    assert!(said.out.contains("\\u{1b}[2J") || said.err.contains("\\u{1b}[2J"), "{}", said.all());
+}
+
+#[test]
+fn a_changed_plan_file_is_refused() {
+    let world = hello();
+    world.run(&["plan", ENV, "--release", "1.0.0", "--out", "first.plan"]).exits(0);
+    let plan = world.read("first.plan");
+    world.write("first.plan", &plan.replacen("1.0.0", "1.0.1", 1));
+    let said = world.run(&["apply", "first.plan", "--yes"]).exits(2);
+    assert!(said.err.contains("changed"), "{}", said.err);
+    world.write("first.plan", &plan.replacen("\"format\": 1", "\"format\": 2", 1));
+    let said = world.run(&["plan", "first.plan"]).exits(2);
+    assert!(said.err.contains("format 2"), "{}", said.err);
+}

@@ -12,7 +12,6 @@ pub(crate) struct World {
 }
 
 /// What the program said.
-#[must_use]
 pub(crate) struct Said {
     /// Exit code; -1 when a signal ended it.
     pub(crate) code: i32,
