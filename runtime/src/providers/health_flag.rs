@@ -46,7 +46,7 @@ impl HealthFlag {
     pub(super) fn build(settings: &Settings<'_>, around: &Surroundings<'_>) -> Result<HealthFlag, Refusal> {
         match settings.get("mode").unwrap_or("http") {
             "http" => {}
-            "file" => return Err(Refusal::Later("health-flag` with `mode: file".to_owned())),
+            "file" => return Err(Refusal::LaterChoice { setting: "mode", value: "file" }),
             other => {
                 let words = format!("`{}` is not `http` or `file`", shown(other, 60));
                 return Err(Refusal::setting("mode", words));

@@ -107,6 +107,14 @@ pub enum Refusal {
     /// The provider is known to the compiler, but this version cannot drive it.
     #[error("provider `{0}` is known to this version for planning only; its runtime comes later")]
     Later(String),
+    /// The same of one choice of a setting.
+    #[error("`{setting}: {value}` is known to this version for planning only; its runtime comes later")]
+    LaterChoice {
+        /// The setting.
+        setting: &'static str,
+        /// What it is set to.
+        value: &'static str,
+    },
     /// No such provider.
     #[error("provider `{0}` is unknown")]
     Unknown(String),

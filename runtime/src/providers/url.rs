@@ -92,21 +92,25 @@ impl TargetUrl {
 
     /// The address for one target.
     pub(crate) fn for_target(&self, target: &Wanted) -> Result<Url, String> {
-        let mut built = String::new();
-        for part in self.template.parts() {
-            match part {
-                Part::Text(text) => built.push_str(text),
-                Part::Placeholder(placeholder) => {
-                    let value = value_of(placeholder, target)?;
-                    built.push_str(&placed(place(&built), placeholder, &value)?);
-                }
-            }
+        let url = filled(&self.template, |placeholder| value_of(placeholder, target))?;
+        if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+            return Err("it holds a user, a password or a fragment".to_owned());
         }
-        verify(&built, target)
+        let meant = Url::parse(&format!("http://{}/", bracketed(&target.host)))
+            .map_err(|_| format!("`{}` is no host for an address", shown(&target.host, 100)))?;
+        if url.host_str() == meant.host_str() {
+            return Ok(url);
+        }
+        Err(format!(
+            "`{}` does not ask `{}`; the host of the address has to be `{{host}}`",
+            shown(url.as_str(), 200),
+            shown(&target.host, 100)
+        ))
     }
 }
 
-/// An address that the descriptor gives: values are encoded for their place, and its host is what the text says.
+/// An address with its values encoded for their place. No value can add to its parts; what the text itself says, stays.
+/// Plain http is left to who wrote it: these are the applications' own addresses.
 pub(crate) fn filled(
     template: &Template,
     value: impl Fn(&Placeholder) -> Result<String, String>,
@@ -126,33 +130,9 @@ pub(crate) fn filled(
     }
     let url = Url::parse(&built).map_err(|error| format!("`{}` is no address: {error}", words()))?;
     scheme(&url, true)?;
-    Ok(url)
-}
-
-/// Parses what was built and compares it with what was meant.
-fn verify(built: &str, target: &Wanted) -> Result<Url, String> {
-    let words = || shown(built, 200);
-    if built.contains(|c: char| c.is_control() || c.is_whitespace() || c == '\\') {
-        return Err(format!("`{}` holds a blank, a backslash or a control character", words()));
-    }
-    let url = Url::parse(built).map_err(|error| format!("`{}` is no address: {error}", words()))?;
-    // Plain http is left to the operator here: these are the applications' own addresses.
-    scheme(&url, true)?;
-    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
-        return Err("it holds a user, a password or a fragment".to_owned());
-    }
-    let meant = Url::parse(&format!("http://{}/", bracketed(&target.host)))
-        .map_err(|_| format!("`{}` is no host for an address", shown(&target.host, 100)))?;
-    if url.host_str() != meant.host_str() {
-        return Err(format!(
-            "`{}` does not ask `{}`; the host of the address has to be `{{host}}`",
-            words(),
-            shown(&target.host, 100)
-        ));
-    }
     // The parser resolves `.` and `..`; a value that makes one would ask something else.
     let path = built.splitn(4, '/').nth(3).unwrap_or_default();
-    let path = path.split('?').next().unwrap_or_default();
+    let path = path.split(['?', '#']).next().unwrap_or_default();
     let dots = path.replace("%2e", ".").replace("%2E", ".");
     if dots.split('/').any(|segment| segment == "." || segment == "..") {
         return Err(format!("`{}` has a path with `.` or `..`", words()));

@@ -5,7 +5,8 @@
 //! the digits as hexadecimal: a drained server that was once `disabled` (bits 12) reads `maint`, one that tracks a drained
 //! server (16) too, a ready one whose name was set at run time (64) as well, and a drained one whose name does not resolve
 //! (40) reads `ready`. The statistics name the real state of a server that is up, but a drained server that is down
-//! reads `DOWN` there. The table is `truth.txt`, beside this file; a test walks every combination of both, for every
+//! reads `DOWN` there. What stays undecided: a server whose name was set at run time reads `maint` while it is up, so it is
+//! never counted as in service and cannot be a target of such an API. The table is `truth.txt`, beside this file; a test walks every combination of both, for every
 //! mask and both ways of reading it.
 
 use manent_engine::view::{Admin, Health, Seen};

@@ -85,6 +85,18 @@ async fn requests_say_who_asks_and_what_they_take() {
     assert!(!head.contains("accept-encoding"), "nothing packed is asked for: {head}");
 }
 
+#[tokio::test]
+async fn connections_are_kept_between_reads() {
+    let server = Rogue::start(Plot { on: "nothing".to_owned(), wrong: Wrong::No, right: nothing }).await;
+    let provider = haproxy(&format!("http://{}", server.at));
+    for _ in 0..20 {
+        let _ = provider.read(&[]).await;
+    }
+    assert_eq!(server.asked().len(), 40);
+    // The two requests of a read go at the same time.
+    assert!(server.connections() <= 2, "{}", server.connections());
+}
+
 /// Threat T18. The test runs itself again in an environment that names a proxy, a trap.
 #[test]
 fn a_proxy_of_the_environment_is_ignored() {

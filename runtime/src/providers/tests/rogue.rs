@@ -2,6 +2,7 @@
 //! It must not use an HTTP library: no library sends what is needed here.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -50,6 +51,7 @@ pub(in crate::providers) struct Rogue {
     /// Where it listens.
     pub(in crate::providers) at: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 /// What the server does.
@@ -68,9 +70,12 @@ impl Rogue {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let asked = Arc::new(Mutex::new(Vec::new()));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&connections);
         let (plot, record) = (Arc::new(plot), Arc::clone(&asked));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
                 let (plot, record) = (Arc::clone(&plot), Arc::clone(&record));
                 tokio::spawn(async move {
                     let (mut read, mut write) = stream.into_split();
@@ -80,7 +85,12 @@ impl Rogue {
                 });
             }
         });
-        Rogue { at, asked }
+        Rogue { at, asked, connections }
+    }
+
+    /// Connections so far.
+    pub(in crate::providers) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     /// Every request so far.
