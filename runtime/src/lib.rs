@@ -5,6 +5,7 @@ pub mod drive;
 pub mod journal;
 pub mod lock;
 pub mod observe;
+pub mod perform;
 pub mod private;
 pub mod providers;
 pub mod secrets;

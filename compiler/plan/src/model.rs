@@ -321,6 +321,20 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// The most it may take, in ms.
+    #[must_use]
+    pub fn timeout_ms(&self) -> u64 {
+        match self {
+            Action::Run { timeout_ms, .. }
+            | Action::Sh { timeout_ms, .. }
+            | Action::Upload { timeout_ms, .. }
+            | Action::Http { timeout_ms, .. } => *timeout_ms,
+            Action::Wait { ms } => *ms,
+        }
+    }
+}
+
 /// One post-test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Test {

@@ -257,7 +257,7 @@ fn authorities(path: &Path) -> Result<Vec<reqwest::Certificate>, Refusal> {
 }
 
 /// The library takes its cryptography from the process. Whoever came first has chosen, and that is fine.
-fn install_tls() {
+pub(crate) fn install_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let _ = rustls::crypto::ring::default_provider().install_default();

@@ -7,7 +7,7 @@
 
 mod haproxy;
 mod health_flag;
-mod http;
+pub(crate) mod http;
 mod pool;
 pub(crate) mod text;
 pub(crate) mod url;

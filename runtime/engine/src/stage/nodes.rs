@@ -116,14 +116,7 @@ fn timeout(ctx: Ctx<'_>, procedure: Procedure) -> u64 {
 }
 
 fn actions(list: &[Action]) -> u64 {
-    let each = list.iter().map(|action| match action {
-        Action::Run { timeout_ms, .. }
-        | Action::Sh { timeout_ms, .. }
-        | Action::Upload { timeout_ms, .. }
-        | Action::Http { timeout_ms, .. } => *timeout_ms,
-        Action::Wait { ms } => *ms,
-    });
-    each.fold(0, u64::saturating_add)
+    list.iter().map(Action::timeout_ms).fold(0, u64::saturating_add)
 }
 
 fn failed<'n>(ctx: Ctx<'_>, procedure: Procedure, node: &impl Fn(&TargetIx) -> Option<&'n Node>) -> Move {
