@@ -28,14 +28,21 @@ fn main() {
         println!("{}", peak_kib());
         return;
     }
-    println!("{:<34} {:>10} {:>10} {:>7} {:>9} {:>9}", "plan", "floor", "manent", "ratio", "floor MiB", "MiB");
+    println!(
+        "{:<34} {:>10} {:>10} {:>7} {:>9} {:>9}",
+        "plan", "floor", "manent", "ratio", "floor MiB", "MiB"
+    );
     let mut text = BTreeMap::new();
     for count in [1_000, 10_000, 100_000] {
         text.insert(count, row(count, 10, false));
     }
     row(10_000, 1, true);
     let growth = |from: usize, to: usize| text[&to].as_secs_f64() / text[&from].as_secs_f64();
-    println!("growth 1,000 to 10,000: {:.1}x; 10,000 to 100,000: {:.1}x (linear is 10)", growth(1_000, 10_000), growth(10_000, 100_000));
+    println!(
+        "growth 1,000 to 10,000: {:.1}x; 10,000 to 100,000: {:.1}x (linear is 10)",
+        growth(1_000, 10_000),
+        growth(10_000, 100_000)
+    );
     start_up();
     terraform(text[&1_000]);
 }
@@ -55,7 +62,8 @@ fn row(count: usize, batch: usize, json: bool) -> Duration {
     let (floor, manent) = (median(floors), median(ours));
     let peak = |what: &str| {
         let this = std::env::current_exe().unwrap();
-        let output = Command::new(this).args([what, &count.to_string(), &batch.to_string()]).output().unwrap();
+        let output =
+            Command::new(this).args([what, &count.to_string(), &batch.to_string()]).output().unwrap();
         let kib: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
         kib / 1024.0
     };
@@ -95,7 +103,8 @@ fn envconfig(count: usize, batch: usize) -> String {
 const DESCRIPTOR: &str = "app: shop\ndeploy:\n  recipe: command\n  with:\n    run: [/srv/deploy, \"{release}\"]\n    current: [/srv/current]\npost-test:\n  - {http: \"http://{host}:{port}/healthz\"}\n";
 
 fn planned(env: &str, json: bool) -> Vec<u8> {
-    let sources = MemorySources::new().with("envconfig/o/shop/e.yml", env).with("descriptors/shop.yml", DESCRIPTOR);
+    let sources =
+        MemorySources::new().with("envconfig/o/shop/e.yml", env).with("descriptors/shop.yml", DESCRIPTOR);
     let stdlib = Stdlib::builtin().unwrap();
     let options =
         Options { environment: "o/shop/e".into(), release: Some("2.4.1".into()), ..Options::default() };
@@ -128,15 +137,18 @@ fn floor(env: &str) -> Vec<u8> {
     let env: Env = serde_yaml::from_str(env).unwrap();
     let size: usize = env.rollout.max_unavailable.parse().unwrap();
     let canary = |target: &&Target| target.labels["canary"] == "yes";
-    let waves: [Vec<&Target>; 2] =
-        [env.targets.iter().filter(canary).collect(), env.targets.iter().filter(|target| !canary(target)).collect()];
+    let waves: [Vec<&Target>; 2] = [
+        env.targets.iter().filter(canary).collect(),
+        env.targets.iter().filter(|target| !canary(target)).collect(),
+    ];
     let mut graph = petgraph::graph::DiGraph::<String, u8>::new();
     let mut last = None;
     let mut undo = Vec::new();
     let mut batches = Vec::new();
     for (wave, targets) in waves.iter().enumerate() {
         for (batch, targets) in targets.chunks(size).enumerate() {
-            for step in ["drain", "drain-wait", "deploy", "post-test", "restore", "restore-wait", "activate"] {
+            for step in ["drain", "drain-wait", "deploy", "post-test", "restore", "restore-wait", "activate"]
+            {
                 let node = graph.add_node(format!("{step}@{wave}#{batch}"));
                 if let Some(last) = last {
                     graph.add_edge(last, node, 0);
@@ -148,7 +160,9 @@ fn floor(env: &str) -> Vec<u8> {
                     undo.push(back);
                 }
             }
-            batches.push(targets.iter().map(|target| format!("{}:{}", target.host, target.port)).collect::<Vec<_>>());
+            batches.push(
+                targets.iter().map(|target| format!("{}:{}", target.host, target.port)).collect::<Vec<_>>(),
+            );
         }
     }
     for pair in undo.windows(2) {
@@ -189,7 +203,8 @@ fn start_up() {
 }
 
 fn terraform(ours: Duration) {
-    if Command::new("terraform").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+    if Command::new("terraform").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err()
+    {
         println!("terraform is not on the PATH: not compared in this run");
         return;
     }
@@ -197,11 +212,21 @@ fn terraform(ours: Duration) {
     let mut text = String::new();
     for at in 0..1_000_usize {
         // A target waits for the whole batch before it, by one barrier a batch.
-        let needs = if at < 10 { String::new() } else { format!("  depends_on = [terraform_data.b{}]\n", at / 10 - 1) };
+        let needs = if at < 10 {
+            String::new()
+        } else {
+            format!("  depends_on = [terraform_data.b{}]\n", at / 10 - 1)
+        };
         writeln!(text, "resource \"terraform_data\" \"t{at}\" {{\n  input = \"web{at}\"\n{needs}}}").unwrap();
         if at % 10 == 9 {
             let all: Vec<String> = (at - 9..=at).map(|one| format!("terraform_data.t{one}")).collect();
-            writeln!(text, "resource \"terraform_data\" \"b{}\" {{\n  depends_on = [{}]\n}}", at / 10, all.join(", ")).unwrap();
+            writeln!(
+                text,
+                "resource \"terraform_data\" \"b{}\" {{\n  depends_on = [{}]\n}}",
+                at / 10,
+                all.join(", ")
+            )
+            .unwrap();
         }
     }
     std::fs::write(root.path().join("main.tf"), text).unwrap();

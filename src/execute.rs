@@ -51,7 +51,7 @@ impl<'p> Work<'p> {
         let plan = Arc::new(plan);
         let runtime = tokio()?;
         let run = RunId::at(clock::now());
-        let performer = performer(&runtime, project, &plan, Some(&run))?;
+        let performer = performer(project, &plan, Some(&run))?;
         let lock = lock::take(project, &plan.environment, &run, wait)?;
         // Under the lock once more: a run may have come and gone since the first look.
         let first = check(&Runs::open(project)?)?;
@@ -82,7 +82,7 @@ impl<'p> Work<'p> {
         let loaded = Runs::open(project)?.load(run)?;
         let plan = Arc::new(loaded.plan);
         let runtime = tokio()?;
-        let performer = performer(&runtime, project, &plan, Some(run))?;
+        let performer = performer(project, &plan, Some(run))?;
         let lock = lock::take(project, &plan.environment, run, wait)?;
         let mut journal = SqliteJournal::open(&project.state).map_err(|error| unusable(&error))?;
         // Read again under the lock: the process before may have gone on until now.

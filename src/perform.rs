@@ -6,16 +6,23 @@ use std::sync::Arc;
 use manent_plan::Plan;
 use manent_runtime::drive::Perform;
 use manent_runtime::journal::RunId;
-use tokio::runtime::Runtime;
+use manent_runtime::setup;
 
 use crate::fault::Fault;
 use crate::project::Project;
 
+/// What performs the calls of a run; without one (a preflight alone) nothing is ever written into a target's ledger.
+///
+/// # Errors
+/// A setting or secret cannot be used; nothing was touched.
 pub(crate) fn performer(
-    _: &Runtime,
-    _: &Project,
-    _: &Arc<Plan>,
-    _: Option<&RunId>,
+    project: &Project,
+    plan: &Arc<Plan>,
+    run: Option<&RunId>,
 ) -> Result<Arc<dyn Perform>, Fault> {
-    Err(Fault::error("calls cannot be performed by this build"))
+    let run = run.map_or("preflight", RunId::as_str);
+    match setup::performer(plan, &project.root, &project.state, run) {
+        Ok(performer) => Ok(Arc::new(performer)),
+        Err(error) => Err(Fault::error(error.to_string())),
+    }
 }

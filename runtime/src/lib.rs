@@ -9,4 +9,5 @@ pub mod perform;
 pub mod private;
 pub mod providers;
 pub mod secrets;
+pub mod setup;
 pub mod transport;

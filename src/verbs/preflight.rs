@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
     let plan = Arc::new(compile::plan(context, &project, &chosen, None)?);
     compile::executable(&plan)?;
     let runtime = execute::tokio()?;
-    let performer = performer(&runtime, &project, &plan, None)?;
+    let performer = performer(&project, &plan, None)?;
     let state = runtime.block_on(read(&plan, performer));
     let refused = refusal(&plan, &state);
     if context.console.json {
