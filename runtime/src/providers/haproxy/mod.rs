@@ -1,7 +1,7 @@
 //! HAProxy through the Data Plane API (2.x and 3.x), on every active instance.
 //! It must not know the order of a rollout; it reads, and changes members as it is told.
 //!
-//! Facts behind the rules, seen on HAProxy 2.6 unless said otherwise:
+//! Facts behind the rules, seen on HAProxy 2.6 (the tests pass on 2.8 too):
 //! - A drained server keeps its checks: it reads `up` while it drains. Maintenance pauses them, and a server that leaves
 //!   it counts as up at once, before any check.
 //! - `ready` trusts the last check. So a member is forced down while it is still drained ([`Change::ForceDown`]) and is
