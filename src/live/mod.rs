@@ -4,6 +4,7 @@
 pub(crate) mod block;
 mod lines;
 
+use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -74,7 +75,8 @@ impl Notice {
     /// Says it.
     pub(crate) fn say(&self, text: &str) {
         match self {
-            Notice::Plain => eprintln!("{text}"),
+            // A terminal that is gone must not stop a run.
+            Notice::Plain => drop(writeln!(std::io::stderr(), "{text}")),
             // The display may have ended; then nobody has to be told any more.
             Notice::Block(news) => drop(news.send(News::Notice(text.to_owned()))),
         }
