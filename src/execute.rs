@@ -124,7 +124,7 @@ impl<'p> Work<'p> {
                 context.suffix()
             ))
         })?;
-        status::show(context, &Runs::open(project)?.load(&run)?.report())?;
+        status::show(context, &Runs::open(project)?.load(&run)?)?;
         match ending {
             Ending::Ended(outcome) => Ok(Exit::of(&outcome)),
             Ending::Interrupted => {

@@ -23,6 +23,8 @@ pub(crate) fn performer(
     let run = run.map_or("preflight", RunId::as_str);
     match setup::performer(plan, &project.root, &project.state, run) {
         Ok(performer) => Ok(Arc::new(performer)),
-        Err(error) => Err(Fault::error(error.to_string())),
+        Err(error) => Err(Fault::error("the run cannot be set up, so nothing was touched")
+            .because(&error)
+            .help("mend the setting, or make the secret readable here, and try again")),
     }
 }

@@ -30,6 +30,10 @@ pub(crate) struct Sheet<'a> {
     pub(crate) now: Timestamp,
     /// Colours.
     pub(crate) paint: Paint,
+    /// How the run ended, in one sentence.
+    pub(crate) ending: Option<&'a str>,
+    /// Members are drained; without a pool nothing can be said of traffic.
+    pub(crate) pooled: bool,
     /// What has to stand behind every command, so that it finds this tree (` --root …`), or nothing.
     pub(crate) suffix: &'a str,
 }
@@ -79,7 +83,9 @@ impl Sheet<'_> {
             None => String::from("not begun"),
         };
         lines.push(format!("{}: {times}", self.standing()));
-        if let Some(cause) = &report.cause {
+        if let Some(ending) = self.ending {
+            lines.push(clean::line(ending));
+        } else if let Some(cause) = &report.cause {
             lines.push(format!("{} {}", self.paint.with(Look::Red, "because"), clean::line(cause)));
         }
         if report.connections_cut > 0 {
@@ -96,11 +102,9 @@ impl Sheet<'_> {
             RunStanding::Paused => (Look::Yellow, "paused"),
             RunStanding::RollingBack => (Look::Yellow, "rolling back"),
             RunStanding::Succeeded => (Look::Green, "succeeded"),
-            RunStanding::RolledBack => (Look::Yellow, "failed and rolled back, the service is whole"),
-            RunStanding::Stopped => {
-                (Look::Red, "stopped, members may be out or releases mixed (see targets)")
-            }
-            RunStanding::Failed => (Look::Yellow, "failed, nothing is left of it"),
+            RunStanding::RolledBack => (Look::Yellow, "rolled back"),
+            RunStanding::Stopped => (Look::Red, "stopped"),
+            RunStanding::Failed => (Look::Yellow, "failed"),
             RunStanding::Interrupted => (Look::Red, "interrupted, no process is at work on it"),
         };
         self.paint.with(look, words)
@@ -255,6 +259,7 @@ impl Sheet<'_> {
             }
             (Some(true), None) => String::from("in service"),
             (Some(false), None) => self.paint.with(Look::Yellow, "not in service, by somebody else's hand"),
+            (None, None) if !self.pooled => String::new(),
             (None, None) => self.paint.with(Look::Dim, "not seen in the load balancer"),
         };
         let remarks = match target.remarks.is_empty() {
@@ -263,7 +268,7 @@ impl Sheet<'_> {
         };
         let name = clean::line(&name(target));
         let release = release(target);
-        format!("  {name:<widest$}  {release:<release_width$}  {service}{remarks}")
+        format!("  {name:<widest$}  {release:<release_width$}  {service}{remarks}").trim_end().to_owned()
     }
 
     /// How many targets run what.
@@ -387,7 +392,16 @@ mod tests {
         let now = state.newest.plus(2_000);
         let facts = Facts { run: "r20261201-0a1b2c3", alive, now };
         let report = report(&facts, plan, state);
-        Sheet { report: &report, now, paint: Paint(false), suffix: "" }.full().join("\n")
+        let ending = state.outcome().map(|outcome| crate::words::outcome(plan, outcome));
+        let sheet = Sheet {
+            report: &report,
+            now,
+            paint: Paint(false),
+            ending: ending.as_deref(),
+            pooled: true,
+            suffix: "",
+        };
+        sheet.full().join("\n")
     }
 
     #[test]

@@ -216,6 +216,11 @@ impl Runs {
 }
 
 impl Loaded {
+    /// How it ended, in one sentence.
+    pub(crate) fn ending(&self) -> Option<String> {
+        self.state.outcome().map(|outcome| words::outcome(&self.plan, outcome))
+    }
+
     /// The run as it stands.
     pub(crate) fn report(&self) -> Report {
         let facts = Facts { run: self.head.id.as_str(), alive: self.alive, now: clock::now() };
@@ -268,7 +273,20 @@ fn standing(report: &Report) -> &'static str {
 /// Who is at the keyboard, for the journal.
 pub(crate) fn person() -> String {
     let named = ["SUDO_USER", "USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
-    named.filter(|name| !name.is_empty()).unwrap_or_else(|| String::from("unknown"))
+    named.filter(|name| !name.is_empty()).unwrap_or_else(account)
+}
+
+/// The account of this process, where no variable names it.
+fn account() -> String {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(own) = std::fs::metadata("/proc/self") else { return String::from("unknown") };
+    let uid = own.uid().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let mut lines = accounts.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let found = lines.find(|parts| parts.get(2).is_some_and(|found| *found == uid));
+    found
+        .and_then(|parts| parts.first().map(|name| (*name).to_owned()))
+        .unwrap_or_else(|| format!("uid {uid}"))
 }
 
 /// The name of this machine.

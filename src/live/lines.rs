@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use manent_engine::{Answer, Call, CallNo, Detour, End, Event, Ran, RunState, Timestamp};
-use manent_plan::{Plan, StepIx};
+use manent_plan::{Plan, StepIx, StepKind};
 
 use crate::{clean, clock, words};
 
@@ -26,7 +26,11 @@ impl Lines {
     ) -> Option<String> {
         let text = self.text(plan, state, event);
         let place = self.step.map(|step| plan.step_id(step)).unwrap_or_default();
-        let line = text.map(|text| format!("{}  {place:<24} {text}", clock::of_day(at)));
+        // The compiler's checks are recorded as a step, but nobody waits for them.
+        let told = self
+            .step
+            .is_none_or(|step| plan.steps.get(step.at()).is_none_or(|step| step.kind != StepKind::Config));
+        let line = text.filter(|_| told).map(|text| format!("{}  {place:<24} {text}", clock::of_day(at)));
         if matches!(event, Event::Ended { .. }) {
             self.step = None;
         }

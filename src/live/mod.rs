@@ -166,7 +166,8 @@ fn draw(inbox: &Receiver<News>, paint: Paint, width: usize) {
             break;
         }
         let Some(report) = &newest else { continue };
-        let mut lines = Sheet { report, now: clock::now(), paint, suffix: "" }.live();
+        let mut lines =
+            Sheet { report, now: clock::now(), paint, ending: None, pooled: true, suffix: "" }.live();
         lines.extend(notices.iter().cloned());
         block.draw(&lines, size(width));
     }

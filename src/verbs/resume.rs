@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
     {
         let ended = words::outcome(&loaded.plan, outcome);
         if context.console.json {
-            status::show(context, &loaded.report())?;
+            status::show(context, &loaded)?;
         } else {
             context.console.data(&format!("run {id} has ended, there is nothing to resume: {ended}"))?;
         }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use manent_engine::report::{Report, RunStanding};
+use manent_engine::report::RunStanding;
 use manent_runtime::journal::RunId;
 
 use crate::cli::Context;
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
     let id = runs.find(args.run.as_deref())?;
     if !args.watch {
         let loaded = runs.load(&id)?;
-        print(context, &loaded)?;
+        show(context, &loaded)?;
         hint(context, &runs, &loaded)?;
         return Ok(Exit::Done);
     }
@@ -51,8 +51,8 @@ fn watch(context: &Context, runs: &Runs, id: &RunId) -> Result<Exit, Fault> {
     let mut shown: Option<(usize, RunStanding)> = None;
     loop {
         let loaded = runs.load(id)?;
-        let report = loaded.report();
-        let now = (loaded.events.len(), report.state);
+        let standing = loaded.report().state;
+        let now = (loaded.events.len(), standing);
         let redraw = context.console.redraws();
         if shown != Some(now) || redraw {
             if redraw {
@@ -60,11 +60,11 @@ fn watch(context: &Context, runs: &Runs, id: &RunId) -> Result<Exit, Fault> {
             } else if shown.is_some() && !context.console.json {
                 context.console.data("")?;
             }
-            show(context, &report)?;
+            show(context, &loaded)?;
             shown = Some(now);
         }
         let over = !matches!(
-            report.state,
+            standing,
             RunStanding::Running | RunStanding::Waiting | RunStanding::Paused | RunStanding::RollingBack
         );
         if over || context.console.is_closed() {
@@ -74,17 +74,21 @@ fn watch(context: &Context, runs: &Runs, id: &RunId) -> Result<Exit, Fault> {
     }
 }
 
-fn print(context: &Context, loaded: &Loaded) -> Result<(), Fault> {
-    show(context, &loaded.report())
-}
-
-/// Prints a report: JSON on one line, or text.
-pub(crate) fn show(context: &Context, report: &Report) -> Result<(), Fault> {
+/// Prints a run as it stands: JSON on one line, or text.
+pub(crate) fn show(context: &Context, loaded: &Loaded) -> Result<(), Fault> {
+    let report = loaded.report();
     if context.console.json {
-        return context.console.value(report);
+        return context.console.value(&report);
     }
-    let suffix = context.suffix();
-    let sheet = Sheet { report, now: clock::now(), paint: context.console.paint(), suffix: &suffix };
+    let (ending, suffix) = (loaded.ending(), context.suffix());
+    let sheet = Sheet {
+        report: &report,
+        now: clock::now(),
+        paint: context.console.paint(),
+        ending: ending.as_deref(),
+        pooled: loaded.plan.pool.is_some(),
+        suffix: &suffix,
+    };
     context.console.data(&sheet.full().join("\n"))
 }
 

@@ -4,4 +4,5 @@
 mod base;
 mod documents;
 mod layout;
+mod run;
 mod world;
