@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use manent_engine::{Ran, words};
+use manent_grammar::Template;
 use manent_plan::{Action, Test};
 
 use super::actions::Acted;
@@ -43,7 +44,7 @@ impl Performer {
                 if began.elapsed() >= within {
                     return Err(format!(
                         "{} did not pass within {}: {reason} (try {tries})",
-                        self.shown(&test.action),
+                        self.shown(&test.action, scope),
                         words::duration(test.within_ms)
                     ));
                 }
@@ -54,7 +55,7 @@ impl Performer {
             let every = Duration::from_millis(test.every_ms);
             let left = within.saturating_sub(began.elapsed());
             if failure.is_none() && left.is_zero() {
-                let name = self.shown(&test.action);
+                let name = self.shown(&test.action, scope);
                 return Err(format!(
                     "{name} passed {passed} times in a row, {} are needed",
                     test.consecutive
@@ -79,11 +80,15 @@ impl Performer {
         }
     }
 
-    fn shown(&self, action: &Action) -> String {
+    /// The test with its values, as people look for it.
+    fn shown(&self, action: &Action, scope: &Scope<'_>) -> String {
         match action {
-            Action::Http { method, url, .. } => format!("`{method} {url}`"),
+            Action::Http { method, url, .. } => {
+                format!("`{method} {}`", self.render(url, scope).unwrap_or_else(|_| url.to_string()))
+            }
             Action::Run { argv, .. } => {
-                let words: Vec<String> = argv.iter().map(ToString::to_string).collect();
+                let word = |word: &Template| self.render(word, scope).unwrap_or_else(|_| word.to_string());
+                let words: Vec<String> = argv.iter().map(word).collect();
                 format!("`{}`", words.join(" "))
             }
             Action::Sh { .. } => String::from("the script"),
