@@ -2,11 +2,14 @@
 //! It knows no YAML, no network and no clock.
 
 pub mod capacity;
+pub mod dot;
+mod drawing;
 pub mod estimate;
 pub mod file;
 pub mod fixtures;
 pub mod graph;
 pub mod ids;
+pub mod mermaid;
 pub mod model;
 pub mod steps;
 pub mod text;

@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::model::{FORMAT, Plan};
 use crate::verify::{Violation, verify};
 
-/// No plan file is larger: a hundred thousand targets, one at a time, need a fifth of it.
+/// No plan file is larger: a hundred thousand targets, one at a time, need less than half of it.
 pub const LONGEST_FILE: usize = 512 * 1024 * 1024;
 
 /// The digest while it is not known: as long as the one that takes its place.

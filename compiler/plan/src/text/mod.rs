@@ -12,6 +12,8 @@ mod words;
 
 pub use summary::summary;
 
+pub(crate) use page::harmless;
+
 use page::Page;
 
 use crate::model::Plan;

@@ -83,7 +83,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 }
 
 /// Characters that move a cursor, end a line, or make text read in another order are shown as what they are.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
