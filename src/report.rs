@@ -30,6 +30,8 @@ pub(crate) struct Sheet<'a> {
     pub(crate) now: Timestamp,
     /// Colours.
     pub(crate) paint: Paint,
+    /// A process is at work on the run.
+    pub(crate) alive: bool,
     /// How the run ended, in one sentence.
     pub(crate) ending: Option<&'a str>,
     /// Members are drained; without a pool nothing can be said of traffic.
@@ -105,9 +107,15 @@ impl Sheet<'_> {
             RunStanding::RolledBack => (Look::Yellow, "rolled back"),
             RunStanding::Stopped => (Look::Red, "stopped"),
             RunStanding::Failed => (Look::Yellow, "failed"),
+            RunStanding::Interrupted if self.alive => (Look::Yellow, "stopping after the calls in hand"),
             RunStanding::Interrupted => (Look::Red, "interrupted, no process is at work on it"),
         };
         self.paint.with(look, words)
+    }
+
+    /// Nobody is at work on a run that has not ended.
+    fn dead(self) -> bool {
+        self.report.state == RunStanding::Interrupted && !self.alive
     }
 
     fn steps(self) -> Vec<String> {
@@ -174,7 +182,7 @@ impl Sheet<'_> {
         let (look, word) = match state {
             Standing::Waiting => (Look::Dim, "-      "),
             // Nobody is doing it any more.
-            Standing::Active if self.report.state == RunStanding::Interrupted => (Look::Yellow, "begun  "),
+            Standing::Active if self.dead() => (Look::Yellow, "begun  "),
             Standing::Active => (Look::Cyan, "doing  "),
             Standing::Done => (Look::Green, "done   "),
             Standing::Skipped => (Look::Dim, "skipped"),
@@ -195,10 +203,7 @@ impl Sheet<'_> {
         }
         if let Some(waiting) = &self.report.waiting {
             lines.push(String::new());
-            let verb = match self.report.state {
-                RunStanding::Interrupted => "was waiting for",
-                _ => "waits for",
-            };
+            let verb = if self.dead() { "was waiting for" } else { "waits for" };
             lines.push(format!("{verb} {}", clean::line(&waiting.what)));
             let limit = match waiting.until.map(|until| until.0) {
                 Some(until) => format!("until {} at most ({})", clock::of_day(until), self.left(until)),
@@ -397,6 +402,7 @@ mod tests {
             report: &report,
             now,
             paint: Paint(false),
+            alive,
             ending: ending.as_deref(),
             pooled: true,
             suffix: "",

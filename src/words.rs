@@ -57,7 +57,10 @@ pub(crate) fn cause(plan: &Plan, cause: &Cause) -> String {
 pub(crate) fn outcome(plan: &Plan, outcome: &Outcome) -> String {
     let release = plan.release.as_deref().unwrap_or("the release");
     match outcome {
-        Outcome::Succeeded => format!("succeeded: every target runs {release} and is in service"),
+        Outcome::Succeeded if plan.pool.is_some() => {
+            format!("succeeded: every target runs {release} and is in service")
+        }
+        Outcome::Succeeded => format!("succeeded: every target runs {release}"),
         Outcome::NothingToDo => format!("nothing to do: every target runs {release} already"),
         Outcome::Refused { cause: why } => {
             format!("preflight refused, nothing was touched: {}", cause(plan, why))

@@ -167,7 +167,8 @@ fn draw(inbox: &Receiver<News>, paint: Paint, width: usize) {
         }
         let Some(report) = &newest else { continue };
         let mut lines =
-            Sheet { report, now: clock::now(), paint, ending: None, pooled: true, suffix: "" }.live();
+            Sheet { report, now: clock::now(), paint, alive: true, ending: None, pooled: true, suffix: "" }
+                .live();
         lines.extend(notices.iter().cloned());
         block.draw(&lines, size(width));
     }

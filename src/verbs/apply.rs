@@ -143,7 +143,7 @@ fn may_begin(runs: &Runs, plan: &Plan, context: &Context) -> Result<(), Fault> {
             clean::line(&head.release)
         ))
         .help(format!(
-            "go on with it: `manent resume {id}{suffix}`; or return what it changed: `manent cancel {id} --rollback{suffix}`",
+            "go on with it, or return what it changed:\nmanent resume {id}{suffix}\nmanent cancel {id} --rollback{suffix}",
             id = head.id
         )));
     }

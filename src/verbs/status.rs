@@ -85,6 +85,7 @@ pub(crate) fn show(context: &Context, loaded: &Loaded) -> Result<(), Fault> {
         report: &report,
         now: clock::now(),
         paint: context.console.paint(),
+        alive: loaded.alive,
         ending: ending.as_deref(),
         pooled: loaded.plan.pool.is_some(),
         suffix: &suffix,

@@ -259,3 +259,88 @@ fn a_changed_plan_file_is_refused() {
     let said = world.run(&["plan", "first.plan"]).exits(2);
     assert!(said.err.contains("format 2"), "{}", said.err);
 }
+
+#[test]
+fn a_gate_waits_until_somebody_opens_it() {
+    let world = hello();
+    let file = "envconfig/example/hello/local.yml";
+    let gated = world.read(file).replace("select: stage=canary}", "select: stage=canary, approval: true}");
+    world.write(file, &gated);
+    let mut child = start(&world, &["apply", ENV, "--release", "1.0.0", "--yes"]);
+    until("the run waits", || world.run(&["status", "--json"]).out.contains("approve@canary"));
+    until("the gate is reached", || {
+        let seen = world.run(&["status", "--json"]);
+        seen.code == 0 && seen.json()["next"].to_string().contains("manent approve")
+    });
+    let seen = status(&world);
+    let run = seen["run"].as_str().unwrap().to_owned();
+    assert_eq!(seen["state"], "waiting");
+    let said = world.run(&["approve", &run, "approve@rest"]).exits(2);
+    assert!(said.err.contains("approve@canary"), "{}", said.err);
+    world.run(&["approve", &run, "approve@canary"]).exits(0);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(release_on(&world, "8082"), "1.0.0");
+}
+
+#[test]
+fn a_watched_run_is_one_value_a_line_until_its_end() {
+    let world = slow_hello("0.5");
+    let mut child = start(&world, &["apply", ENV, "--release", "1.0.0", "--yes"]);
+    until("the run is there", || world.run(&["status", "--json"]).code == 0);
+    let said = world.run(&["status", "--watch", "--json"]).exits(0);
+    let values: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(values.len() > 1, "{}", said.out);
+    assert_eq!(values.last().unwrap()["state"], "succeeded");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn cancel_takes_up_a_dead_run_and_turns_it_back() {
+    let world = hello();
+    apply(&world, "1.0.0").exits(0);
+    let descriptor = world.read("descriptors/hello.yml");
+    let slow = "steps:\n  - {name: settle, run: [sleep, \"1\"], undo: [\"true\"]}\n";
+    world.write("descriptors/hello.yml", &(descriptor + slow));
+    let mut child = start(&world, &["apply", ENV, "--release", "2.0.0", "--yes"]);
+    until("the first target has the release", || release_on(&world, "8081") == "2.0.0");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let run = status(&world)["run"].as_str().unwrap().to_owned();
+    let refused = world.run(&["pause", &run]).exits(1);
+    assert!(refused.err.contains("manent resume"), "{}", refused.err);
+    world.run(&["cancel", &run, "--rollback"]).exits(3);
+    assert_eq!(release_on(&world, "8081"), "1.0.0");
+    assert_eq!(status(&world)["state"], "rolled_back");
+}
+
+#[test]
+fn preflight_refuses_what_does_not_answer_and_nothing_is_touched() {
+    let world = World::copy_of("examples/haproxy");
+    let file = "envconfig/shop/shop/prod.yml";
+    let text = world.read(file);
+    let text = text
+        .replace("https://lb1.shop.example:5555,https://lb2.shop.example:5555", "https://127.0.0.1:1")
+        .replace("ssh: {user: deploy}", "local: {}")
+        .replace("env:SHOP_DATAPLANE_CREDENTIALS", "file:secrets/dataplane");
+    world.write(file, &text).write("dist/shop-1.0.0.tar.gz", "an artifact");
+    let apply = ["apply", "shop/shop/prod", "--release", "1.0.0", "--yes"];
+
+    let said = world.run(&apply).exits(1);
+    assert!(said.err.contains("dataplane") && said.err.contains("nothing was touched"), "{}", said.err);
+    assert!(!world.path(".manent/journal.db").exists(), "a refusal leaves no run behind");
+
+    world.write("secrets/dataplane", "admin:canary-4f1d2c");
+    world.private("secrets/dataplane");
+    let said = world.run(&["preflight", "shop/shop/prod", "--json"]).exits(6);
+    assert_eq!(said.json()["verdict"], "refused");
+    assert_eq!(said.json()["instances"][0]["answers"], false);
+    let said = world.run(&["preflight", "shop/shop/prod"]).exits(6);
+    assert!(said.out.contains("would be refused"), "{}", said.out);
+    assert!(!world.path(".manent/journal.db").exists());
+
+    let said = world.run(&apply).exits(6);
+    assert!(said.out.contains("nothing was touched"), "{}", said.out);
+    assert!(!said.all().contains("canary-4f1d2c"));
+    let journal = std::fs::read(world.path(".manent/journal.db")).unwrap();
+    assert!(!journal.windows(13).any(|part| part == b"canary-4f1d2c"));
+}

@@ -53,6 +53,12 @@ impl World {
         self
     }
 
+    /// Makes a file its owner's alone.
+    pub(crate) fn private(&self, name: &str) {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(self.path(name), mode).unwrap();
+    }
+
     /// Reads a file.
     pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
