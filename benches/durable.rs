@@ -90,7 +90,13 @@ fn fold(disk: &std::path::Path) {
 
 /// Deploy steps only: one call each, nothing else to wait for.
 fn plan(targets: u32, batch: u32, parallelism: u32) -> Plan {
-    PlanBuilder::new().targets(targets).batches(batch).parallelism(parallelism).without_pool().without_post_test().build()
+    PlanBuilder::new()
+        .targets(targets)
+        .batches(batch)
+        .parallelism(parallelism)
+        .without_pool()
+        .without_post_test()
+        .build()
 }
 
 /// So many inserts, `group` of them a commit, as the journal is set up: the time for all.
@@ -105,7 +111,11 @@ fn commits(state: &std::path::Path, inserts: usize, group: usize) -> Duration {
     for _ in 0..inserts / group {
         let commit = database.transaction().unwrap();
         for _ in 0..group {
-            commit.prepare_cached("INSERT INTO record (body) VALUES (?1)").unwrap().execute([&body[..]]).unwrap();
+            commit
+                .prepare_cached("INSERT INTO record (body) VALUES (?1)")
+                .unwrap()
+                .execute([&body[..]])
+                .unwrap();
         }
         commit.commit().unwrap();
     }
@@ -135,7 +145,14 @@ fn drive(state: &std::path::Path, plan: &Plan) -> Measured {
     journal.create(&head, &file::write(plan)).unwrap();
     let steps = plan.steps.iter().filter(|step| !step.kind.is_compensation()).count();
     let calls = Arc::new(AtomicU64::new(0));
-    let mut ledger = Counted { journal, run, commits: 0, marks: Vec::new(), tenth: steps as u64 / 10, last: Instant::now() };
+    let mut ledger = Counted {
+        journal,
+        run,
+        commits: 0,
+        marks: Vec::new(),
+        tenth: steps as u64 / 10,
+        last: Instant::now(),
+    };
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let begun = Instant::now();
     let ending = tokio.block_on(async {
@@ -146,7 +163,13 @@ fn drive(state: &std::path::Path, plan: &Plan) -> Measured {
     });
     let took = begun.elapsed();
     assert!(matches!(ending, Ending::Ended(_)));
-    Measured { took, steps, calls: calls.load(Ordering::Relaxed), commits: ledger.commits, marks: ledger.marks }
+    Measured {
+        took,
+        steps,
+        calls: calls.load(Ordering::Relaxed),
+        commits: ledger.commits,
+        marks: ledger.marks,
+    }
 }
 
 struct Counted {
@@ -181,7 +204,9 @@ impl Perform for AtOnce {
     async fn perform(&self, _: CallNo, call: Call) -> Answer {
         self.0.fetch_add(1, Ordering::Relaxed);
         match call {
-            Call::Run { procedure: Procedure::Current, .. } => Answer::Ran(Ran::Done { output: Some("r1".into()) }),
+            Call::Run { procedure: Procedure::Current, .. } => {
+                Answer::Ran(Ran::Done { output: Some("r1".into()) })
+            }
             _ => Answer::Ran(Ran::Done { output: None }),
         }
     }

@@ -110,7 +110,11 @@ fn planned(env: &str, json: bool) -> Vec<u8> {
         Options { environment: "o/shop/e".into(), release: Some("2.4.1".into()), ..Options::default() };
     let compiled = compile(&sources, &stdlib, &options);
     let plan = compiled.plan.expect("the documents are right");
-    if json { manent_plan::file::write(&plan) } else { manent_plan::text::text(&plan, manent_plan::text::Detail::Review).into_bytes() }
+    if json {
+        manent_plan::file::write(&plan)
+    } else {
+        manent_plan::text::text(&plan, manent_plan::text::Detail::Review).into_bytes()
+    }
 }
 
 #[derive(Deserialize)]

@@ -25,8 +25,8 @@ Start here:
   manent apply shop/shop/prod --release 2.4.1     do it
   manent status                                   what is true now, and what you can do
 
-Exit codes: 0 done, 1 error, 2 wrong input, 3 failed and rolled back, 4 stopped with members out or mixed
-releases, 5 plan stale, 6 preflight refused, 7 lock held, 130 interrupted and resumable.";
+Exit codes: 0 done, 1 error, 2 wrong input, 3 failed and rolled back, 4 stopped with members out
+or releases mixed, 5 plan stale, 6 preflight refused, 7 lock held, 130 interrupted, resumable.";
 
 /// Releases software on servers behind a load balancer without cutting a request.
 #[derive(Debug, Parser)]

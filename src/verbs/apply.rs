@@ -23,11 +23,12 @@ use crate::saved;
 /// Arguments of `apply`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-It shows a summary and asks on a terminal; elsewhere `--yes` has to say so. The first Ctrl-C finishes the calls in
-hand and leaves a run that `manent resume` takes up; the second leaves at once.
+It shows a summary and asks on a terminal; elsewhere `--yes` has to say so. The first Ctrl-C
+finishes the calls in hand and leaves a run that `manent resume` takes up; the second leaves at once.
 
-Exit codes: 0 done, 1 error, 2 wrong input, 3 failed and rolled back, 4 stopped with members out or mixed releases,
-5 plan stale or applied already, 6 preflight refused, 7 somebody else holds the environment, 130 interrupted.
+Exit codes: 0 done, 1 error, 2 wrong input, 3 failed and rolled back, 4 stopped with members out
+or releases mixed, 5 plan stale or applied already, 6 preflight refused, 7 somebody else holds the
+environment, 130 interrupted.
 
 Examples:
   manent apply shop/shop/prod --release 2.4.1

@@ -44,7 +44,7 @@ pub(crate) struct Continue {
 /// Arguments of `cancel`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without `--rollback` everything stays as it is: what is out stays out, and `status` says what that is.
+Without `--rollback` everything stays as it is: what is out stays out, and `status` says what.
 A run that no process works on is taken up for that.
 
 Examples:

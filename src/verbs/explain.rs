@@ -69,6 +69,6 @@ fn list(context: &Context) -> Result<Exit, Fault> {
 
 /// The first line of the page that says something: its heading's sentence.
 fn title(code: Code) -> &'static str {
-    let lines = code.page().lines().map(|line| line.trim_start_matches('#').trim());
-    lines.filter(|line| !line.is_empty() && line.trim_matches('`') != code.name()).next().unwrap_or_default()
+    let mut lines = code.page().lines().map(|line| line.trim_start_matches('#').trim());
+    lines.find(|line| !line.is_empty() && line.trim_matches('`') != code.name()).unwrap_or_default()
 }

@@ -18,7 +18,8 @@ use crate::words::count;
 /// Arguments of `lint`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A changed descriptor is checked with every environment that uses it. Exit code 2 when an error is found, 0 otherwise.
+A changed descriptor is checked with every environment that uses it.
+Exit code 2 when an error is found, 0 otherwise.
 
 Examples:
   manent lint                                  the whole tree

@@ -19,13 +19,14 @@ use crate::saved;
 #[command(after_help = "\
 Without `--release` a plan can be read, diffed and kept in git, not applied.
 
-With `--detailed-exitcode`: 0 when the environment's last successful run carried out this very plan, 2 when it
-differs or there was none, 1 for every error, wrong documents included.
+With `--detailed-exitcode`: 0 when the environment's last successful run carried out this very
+plan, 2 when it differs or there was none, 1 for every error, wrong documents included.
 
 Examples:
   manent plan shop/shop/prod --release 2.4.1
   manent plan shop/shop/prod --release 2.4.1 --out release.plan && manent apply release.plan
   manent plan release.plan                           a saved plan again
+  manent plan shop/shop/prod --format mermaid        a picture of the steps and the way back
   manent plan envconfig/shop/shop/prod.yml --descriptor /tmp/shop.yml")]
 pub(crate) struct Args {
     /// `org/app/env`, the path of an envconfig, or a saved plan
@@ -56,6 +57,8 @@ enum Format {
     Text,
     Json,
     Yaml,
+    Dot,
+    Mermaid,
 }
 
 /// Prints the plan.
@@ -128,6 +131,8 @@ fn print(context: &Context, args: &Args, plan: &Plan) -> Result<(), Fault> {
         Format::Text => context.console.data(&text(plan, args.wide)),
         Format::Json => context.console.script(&String::from_utf8_lossy(&file::write(plan))),
         Format::Yaml => context.console.data(&yaml(plan)?),
+        Format::Dot => context.console.data(&manent_plan::dot::dot(plan)),
+        Format::Mermaid => context.console.data(&manent_plan::mermaid::mermaid(plan)),
     }
 }
 

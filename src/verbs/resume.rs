@@ -15,7 +15,8 @@ use crate::words;
 /// Arguments of `resume`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Whatever was in flight is asked about first; nothing with an effect is done twice, and waits are not started anew.
+Whatever was in flight is asked about first; nothing with an effect is done twice, and waits are
+not started anew.
 
 Examples:
   manent resume RUN                   after a crash, a restart or an interrupt

@@ -17,8 +17,8 @@ use crate::words;
 /// Arguments of `rollback`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Without `--to` it returns to the release that the targets ran before the environment's last run that changed them. The
-documents are those of today; the release's artifact has to be there still.
+Without `--to` it returns to the release that the targets ran before the last run that changed
+them. The documents are those of today; the release's artifact has to be there still.
 
 Examples:
   manent rollback shop/shop/prod

@@ -1,0 +1,37 @@
+//! The reference of the command line is what the program itself says; `MANENT_UPDATE=1` writes it.
+
+use std::path::Path;
+
+use crate::world::World;
+
+const PAGE: &str = "docs/reference/command-line.md";
+
+#[test]
+fn the_reference_of_the_command_line_is_current() {
+    let world = World::new();
+    let help = world.run(&["--help"]).exits(0).out;
+    let verbs: Vec<String> = help
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1)
+        .take_while(|line| !line.trim().is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect();
+    let mut page = String::from("# Command line\n\nWritten by the program itself: `manent VERB --help`.\n");
+    let mut section = |title: &str, help: &str| {
+        let text: Vec<&str> = help.lines().map(str::trim_end).collect();
+        page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", text.join("\n")));
+    };
+    section("manent", &help);
+    for verb in &verbs {
+        section(&format!("manent {verb}"), &world.run(&[verb, "--help"]).exits(0).out);
+    }
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
+    if std::env::var_os("MANENT_UPDATE").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(found == page, "{PAGE} is not current: run this test with MANENT_UPDATE=1");
+    assert!(verbs.len() >= 17, "{verbs:?}");
+}
