@@ -74,7 +74,7 @@ impl Sheet<'_> {
         let times = match began {
             Some(began) if ended => {
                 let took = span(report.recorded_at.0.since(began));
-                format!("began {}, took {took}", stamp(began))
+                format!("began {}, ended {}, took {took}", stamp(began), stamp(report.recorded_at.0))
             }
             Some(began) => format!(
                 "began {} ({} ago), newest record {} ago",
@@ -84,10 +84,17 @@ impl Sheet<'_> {
             ),
             None => String::from("not begun"),
         };
-        lines.push(format!("{}: {times}", self.standing()));
-        if let Some(ending) = self.ending {
-            lines.push(clean::line(ending));
-        } else if let Some(cause) = &report.cause {
+        let (look, words) = self.standing();
+        match self.ending {
+            Some(ending) => {
+                lines.push(self.paint.with(look, ending));
+                lines.push(times);
+            }
+            None => lines.push(format!("{}: {times}", self.paint.with(look, words))),
+        }
+        if self.ending.is_none()
+            && let Some(cause) = &report.cause
+        {
             lines.push(format!("{} {}", self.paint.with(Look::Red, "because"), clean::line(cause)));
         }
         if report.connections_cut > 0 {
@@ -97,8 +104,8 @@ impl Sheet<'_> {
         lines
     }
 
-    fn standing(self) -> String {
-        let (look, words) = match self.report.state {
+    fn standing(self) -> (Look, &'static str) {
+        match self.report.state {
             RunStanding::Running => (Look::Green, "running"),
             RunStanding::Waiting => (Look::Yellow, "running, waiting"),
             RunStanding::Paused => (Look::Yellow, "paused"),
@@ -109,8 +116,7 @@ impl Sheet<'_> {
             RunStanding::Failed => (Look::Yellow, "failed"),
             RunStanding::Interrupted if self.alive => (Look::Yellow, "stopping after the calls in hand"),
             RunStanding::Interrupted => (Look::Red, "interrupted, no process is at work on it"),
-        };
-        self.paint.with(look, words)
+        }
     }
 
     /// Nobody is at work on a run that has not ended.
@@ -174,7 +180,11 @@ impl Sheet<'_> {
             (Standing::Active, attempt @ 1..) => format!("  attempt {attempt}"),
             _ => String::new(),
         };
-        let why = step.why.as_ref().map(|why| format!("  {}", clean::line(why))).unwrap_or_default();
+        // The reason why the run ended stands at the top already.
+        let told =
+            |why: &&String| self.report.cause.as_ref().is_some_and(|cause| cause.contains(why.as_str()));
+        let why = step.why.as_ref().filter(|why| !told(why));
+        let why = why.map(|why| format!("  {}", clean::line(why))).unwrap_or_default();
         format!("{indent}{} {}{attempt}{why}", self.mark(step.state), clean::line(&step.id))
     }
 

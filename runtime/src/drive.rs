@@ -81,7 +81,11 @@ impl<L: Ledger> Drive<'_, L> {
         let mut engine = Engine::fold(self.plan, past.iter().map(|(at, event)| (*at, event)));
         let (sender, mut answers) = mpsc::unbounded_channel::<(CallNo, Answer)>();
         let mut now = clock.now();
-        let mut turn = engine.take(now, first);
+        // What was asked before the run was taken up counts before anything is decided: a cancelled run that had stopped
+        // would otherwise stop again before it heard of it.
+        let mut begin = vec![first];
+        begin.extend(self.ledger.requests()?);
+        let mut turn = engine.take_all(now, begin);
         let mut interrupted: Option<Timestamp> = None;
         let mut looked = Instant::now();
         loop {

@@ -1,6 +1,7 @@
 //! `manent resume`: takes a run up again after a crash, a stop or an interrupt.
 //! It must not read the documents: the run's plan lies in its journal.
 
+use manent_engine::state::{StepState, Way};
 use manent_engine::{Event, Outcome};
 
 use crate::cli::Context;
@@ -8,7 +9,7 @@ use crate::execute::Work;
 use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::lock::LockWait;
-use crate::runs::Runs;
+use crate::runs::{Loaded, Runs};
 use crate::verbs::status;
 use crate::words;
 
@@ -31,6 +32,15 @@ pub(crate) struct Args {
     lock: LockWait,
 }
 
+/// The step that is next has failed and is certain to be failed: going on without trying it again changes nothing.
+fn would_stop_again(loaded: &Loaded) -> bool {
+    let Some(Outcome::Stopped { cause }) = loaded.state.outcome() else { return false };
+    let Way::Ended { was, .. } = &loaded.state.way else { return false };
+    let Way::Forward { next } = **was else { return false };
+    let failed = matches!(loaded.state.steps.get(next as usize), Some(StepState::Failed { .. }));
+    failed && cause.unknown.is_empty()
+}
+
 /// Goes on with the run to its end.
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
     let project = context.project()?;
@@ -47,6 +57,14 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
             context.console.data(&format!("run {id} has ended, there is nothing to resume: {ended}"))?;
         }
         return Ok(Exit::of(outcome));
+    }
+    if would_stop_again(&loaded) && !args.retry_failed {
+        return Err(Fault::error(format!("run {id} stopped at a step that failed, it would only stop there again")).help(
+            format!(
+                "mend the cause and try it again, or return what the run changed:\nmanent resume {id} --retry-failed{suffix}\nmanent cancel {id} --rollback{suffix}",
+                suffix = context.suffix()
+            ),
+        ));
     }
     let first = Event::Resumed { retry_failed: args.retry_failed };
     let work = Work::taken_up(&project, &id, &args.lock, first)?;

@@ -344,3 +344,34 @@ fn preflight_refuses_what_does_not_answer_and_nothing_is_touched() {
     let journal = std::fs::read(world.path(".manent/journal.db")).unwrap();
     assert!(!journal.windows(13).any(|part| part == b"canary-4f1d2c"));
 }
+
+#[test]
+fn a_stopped_run_is_mended_or_returned() {
+    let world = hello();
+    apply(&world, "1.0.0").exits(0);
+    let file = "envconfig/example/hello/local.yml";
+    world.write(file, &world.read(file).replace("onFailure: rollback", "onFailure: stop"));
+    let descriptor = world.read("descriptors/hello.yml");
+    let gate = world.path("ready");
+    let test = format!("  - {{run: [test, -e, {}], within: 100ms}}\n", gate.display());
+    world.write("descriptors/hello.yml", &(descriptor + &test));
+
+    let said = apply(&world, "2.0.0").exits(4);
+    assert!(said.out.contains("1 on 1.0.0, 1 on 2.0.0"), "{}", said.out);
+    let run = status(&world)["run"].as_str().unwrap().to_owned();
+    let said = world.run(&["resume", &run]).exits(1);
+    assert!(said.err.contains("--retry-failed"), "{}", said.err);
+
+    world.write("ready", "");
+    world.run(&["resume", &run, "--retry-failed"]).exits(0);
+    assert_eq!(release_on(&world, "8082"), "2.0.0");
+
+    std::fs::remove_file(&gate).unwrap();
+    apply(&world, "3.0.0").exits(4);
+    assert_eq!(release_on(&world, "8081"), "3.0.0");
+    let run = status(&world)["run"].as_str().unwrap().to_owned();
+    world.write("ready", "");
+    world.run(&["cancel", &run, "--rollback"]).exits(3);
+    assert_eq!(release_on(&world, "8081"), "2.0.0");
+    assert_eq!(status(&world)["state"], "rolled_back");
+}

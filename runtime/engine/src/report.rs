@@ -576,7 +576,8 @@ fn next(run: &str, standing: RunStanding, plan: &Plan, state: &RunState) -> Vec<
             } else {
                 format!("manent resume {run}")
             };
-            vec![resume, format!("manent doctor {}", plan.environment), rollback]
+            let back = format!("manent cancel {run} --rollback");
+            vec![resume, back, format!("manent doctor {}", plan.environment), rollback]
         }
         RunStanding::Succeeded => vec![rollback],
         RunStanding::RolledBack | RunStanding::Failed => {
