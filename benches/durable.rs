@@ -2,6 +2,14 @@
 //! FULL, one insert) on the same disk in the same run, and for concurrent work the same with 64 inserts a commit.
 //! Performs answer at once, so what is measured is the loop: decide, append, commit, apply.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +25,7 @@ use manent_runtime::journal::{Journal, NewRun, ReadJournal, Request, RunId, Sqli
 use manent_runtime::observe::{Silent, stopper};
 
 fn main() {
-    let disk = tempfile::tempdir_in(".").unwrap();
+    let disk = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     chain(disk.path());
     together(disk.path());
     fold(disk.path());
@@ -28,7 +36,7 @@ fn chain(disk: &std::path::Path) {
     let mut rows = Vec::new();
     for round in 0..5 {
         let floor = commits(&disk.join(format!("floor-{round}")), 2_000, 1);
-        let plan = plan(1_000, 1, 1);
+        let plan = plan(1_000, 1, 32);
         let run = drive(&disk.join(format!("chain-{round}")), &plan);
         rows.push((run.took.as_secs_f64() / floor.as_secs_f64() * 2_000.0 / run.steps as f64, run, floor));
     }
@@ -42,7 +50,7 @@ fn chain(disk: &std::path::Path) {
         ratio,
         floor.as_secs_f64() / 2.0
     );
-    let long = drive(&disk.join("long"), &plan(10_000, 1, 1));
+    let long = drive(&disk.join("long"), &plan(10_000, 1, 32));
     let (first, last) = (long.marks.first().copied(), long.marks.last().copied());
     if let (Some(first), Some(last)) = (first, last) {
         println!(
@@ -69,7 +77,7 @@ fn together(disk: &std::path::Path) {
 /// D5: how long a journal of 200,000 records takes to read, check, fold and decide on.
 fn fold(disk: &std::path::Path) {
     let state = disk.join("fold");
-    let plan = plan(27_000, 1, 1);
+    let plan = plan(27_000, 1, 32);
     let run = drive(&state, &plan);
     let journal = SqliteJournal::open(&state).unwrap();
     let id = RunId::parse("bench").unwrap();

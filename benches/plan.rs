@@ -4,6 +4,14 @@
 //!
 //! With `terraform` on the PATH, `terraform plan` of as many `terraform_data` resources is measured in the same run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hint::black_box;

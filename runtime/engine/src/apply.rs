@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use manent_plan::{Plan, Reversal, StepIx, StepKind, TargetIx};
+use manent_plan::{Plan, StepIx, StepKind, TargetIx};
 
 use crate::call::{Answer, Call, CallNo, Change, InstanceAnswer, Procedure, Ran};
 use crate::event::{Detour, Effect, End, Event, Outcome};
@@ -11,6 +11,7 @@ use crate::stage::{self, Ctx, Stage, stages};
 use crate::state::{Active, Ended, Memory, Node, Note, Release, RunState, StepState, Trouble, Way};
 use crate::time::Timestamp;
 use crate::view::{Admin, PoolView};
+use crate::work::Work;
 
 /// Notes kept in the state; older ones are in the journal.
 const NOTES: usize = 200;
@@ -100,8 +101,10 @@ impl RunState {
         active.memory.good_since = None;
         active.memory.gap = 0;
         active.memory.forced = false;
-        for nodes in active.nodes.values_mut() {
+        for work in active.nodes.values_mut() {
+            let mut nodes = std::mem::take(work).into_nodes();
             nodes.retain(|_, node| doubted(node, at, &reads));
+            *work = Work::new(&active.targets, nodes);
         }
     }
 
@@ -131,7 +134,7 @@ impl RunState {
     fn began(&mut self, plan: &Plan, at: Timestamp, step: StepIx) {
         let kind = plan.steps.get(step.at()).map(|step| step.kind.clone());
         if kind == Some(StepKind::UndoDeploy) {
-            self.abandon(plan, step);
+            self.abandon(step);
         }
         let targets = self.working(plan, step);
         let (nodes, begun) = match self.steps.get_mut(step.at()) {
@@ -141,9 +144,11 @@ impl RunState {
         if let Some(state) = self.steps.get_mut(step.at()) {
             *state = StepState::Active;
         }
-        let mut nodes = nodes;
-        for stage in nodes.values_mut() {
-            stage.retain(|_, node| tried_again(node, at));
+        let mut nodes: BTreeMap<u32, Work> = nodes;
+        for work in nodes.values_mut() {
+            let mut known = std::mem::take(work).into_nodes();
+            known.retain(|_, node| tried_again(node, at));
+            *work = Work::new(&targets, known);
         }
         self.active = Some(Active {
             step,
@@ -154,6 +159,7 @@ impl RunState {
             detour: None,
             memory: Memory::default(),
             nodes,
+            gated: None,
             flying: BTreeMap::new(),
             attempt: 0,
             taken: 0,
@@ -162,8 +168,8 @@ impl RunState {
     }
 
     /// Nodes without a release to return to are left out by the way back.
-    fn abandon(&mut self, plan: &Plan, step: StepIx) {
-        for target in self.begun_of_compensated(plan, step) {
+    fn abandon(&mut self, step: StepIx) {
+        for target in self.begun_of_compensated(step) {
             if let Some(target) = self.targets.get_mut(target.at())
                 && target.before == Some(None)
             {
@@ -175,6 +181,7 @@ impl RunState {
     fn entered(&mut self, plan: &Plan, at: Timestamp, stage: u32) {
         let Some(active) = &mut self.active else { return };
         let admitted = active.memory.read;
+        let left = active.stage;
         let list = plan.steps.get(active.step.at()).map(|step| stages(plan, &step.kind)).unwrap_or_default();
         active.stage = stage;
         active.entered = at;
@@ -188,6 +195,11 @@ impl RunState {
                 // The processes that confirmed the drain: a change among them means that connections may be hidden.
                 let view = self.view.as_ref().map(|(_, view)| view);
                 active.memory.identities = view.map(identities).unwrap_or_default();
+            }
+            Some(Stage::Nodes(_)) => {
+                if list.get(left as usize) == Some(&Stage::Gate) {
+                    active.gated = admitted;
+                }
             }
             Some(_) | None => {}
         }
@@ -258,7 +270,9 @@ impl RunState {
             }
             Call::Run { procedure, target, until, .. } => {
                 let node = Node::Running { no, until: *until };
-                active.nodes.entry(active.stage).or_default().insert(*target, node);
+                let Active { nodes, stage, targets, .. } = active;
+                let work = nodes.entry(*stage).or_insert_with(|| Work::new(targets, BTreeMap::new()));
+                work.begin(targets, *target, node);
                 if changes(*procedure) {
                     active.begun.insert(*target);
                     if let Some(target) = self.targets.get_mut(target.at()) {
@@ -393,8 +407,9 @@ impl RunState {
         let before = self.target(target).and_then(|target| target.before.clone());
         let wanted = if back { before } else { Some(plan.release.clone()) };
         let Some(active) = &mut self.active else { return };
-        let nodes = active.nodes.entry(active.stage).or_default();
-        let Some(Node::Doubt { until, .. }) = nodes.get(&target) else { return };
+        let Active { nodes, stage, targets, .. } = active;
+        let Some(work) = nodes.get_mut(stage) else { return };
+        let Some(Node::Doubt { until, .. }) = work.get(target) else { return };
         let until = *until;
         match stage::settle_probe(procedure, of, until, wanted.as_ref(), probed.clone(), at) {
             Some(node) => {
@@ -405,9 +420,7 @@ impl RunState {
                 }
                 self.node(at, procedure, target, wanted.flatten(), node);
             }
-            None => {
-                nodes.remove(&target);
-            }
+            None => work.wait_again(targets, target),
         }
     }
 
@@ -454,7 +467,9 @@ impl RunState {
             }
             Node::Running { .. } | Node::Again { .. } => {}
         }
-        active.nodes.entry(active.stage).or_default().insert(target, node);
+        if let Some(work) = active.nodes.get_mut(&active.stage) {
+            work.set(target, node);
+        }
     }
 
     fn ended(&mut self, plan: &Plan, at: Timestamp, end: &End) {
@@ -504,14 +519,9 @@ impl RunState {
         if matches!(kind, StepKind::RestoreWait | StepKind::UndoDrain) {
             self.back_in_service(active);
         }
-        if kind.is_compensation() {
-            for (at, step) in plan.steps.iter().enumerate() {
-                if step.reversal == Reversal::By(active.step)
-                    && let Some(slot) = self.steps.get_mut(at)
-                {
-                    *slot = StepState::Undone;
-                }
-            }
+        let undone = self.undoes.get(&active.step).copied();
+        if let Some(slot) = undone.and_then(|step| self.steps.get_mut(step.at())) {
+            *slot = StepState::Undone;
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use manent_plan::{EdgeKind, Place, Plan, Reversal, StepIx, StepKind, TargetIx};
+use manent_plan::{Place, Plan, Reversal, StepIx, StepKind, TargetIx};
 
 use crate::event::Effect;
 use crate::state::{RunState, StepState};
@@ -33,15 +33,15 @@ impl RunState {
                     && !self.stays_out(at)
             }),
             StepKind::UndoDeploy => {
-                let begun = self.begun_of_compensated(plan, step);
+                let begun = self.begun_of_compensated(step);
                 keep(&|at| begun.contains(&at) && self.target(at).is_some_and(|target| !target.abandoned))
             }
             StepKind::UndoRestore => {
-                let begun = self.begun_of_compensated(plan, step);
+                let begun = self.begun_of_compensated(step);
                 keep(&|at| begun.contains(&at) && !self.stays_out(at))
             }
             StepKind::UndoCustom(_) | StepKind::UndoActivate(_) => {
-                let begun = self.begun_of_compensated(plan, step);
+                let begun = self.begun_of_compensated(step);
                 keep(&|at| begun.contains(&at))
             }
         }
@@ -60,12 +60,8 @@ impl RunState {
     }
 
     /// Targets on which the step undone by this compensation had begun something.
-    pub(crate) fn begun_of_compensated(&self, plan: &Plan, compensation: StepIx) -> BTreeSet<TargetIx> {
-        let undone = plan
-            .edges
-            .iter()
-            .find(|edge| edge.kind == EdgeKind::Compensates && edge.from == compensation)
-            .and_then(|edge| self.steps.get(edge.to.at()));
+    pub(crate) fn begun_of_compensated(&self, compensation: StepIx) -> BTreeSet<TargetIx> {
+        let undone = self.undoes.get(&compensation).and_then(|step| self.steps.get(step.at()));
         match undone {
             Some(StepState::Done(ended) | StepState::Retried(ended) | StepState::Failed { ended, .. }) => {
                 ended.begun.clone()

@@ -13,6 +13,7 @@ pub mod state;
 pub mod time;
 pub mod view;
 pub mod words;
+mod work;
 
 pub use call::{
     Answer, Call, CallNo, Change, InstanceAnswer, InstanceChange, Ledger, Probed, Procedure, Ran,
@@ -23,3 +24,4 @@ pub use report::{Facts, Report, report};
 pub use state::RunState;
 pub use time::Timestamp;
 pub use view::{Admin, Health, InstanceView, PoolView, Seen};
+pub use work::Work;

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use manent_plan::{Plan, StepIx, TargetIx};
+use manent_plan::{Plan, Reversal, StepIx, TargetIx};
 
 use crate::call::{Call, CallNo};
 use crate::event::{Blocked, Cause, Detour, Effect, Outcome};
 use crate::time::Timestamp;
 use crate::view::PoolView;
+use crate::work::Work;
 
 /// A run as its events tell it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,8 @@ pub struct RunState {
     pub targets: Vec<TargetState>,
     /// One a step of the plan.
     pub steps: Vec<StepState>,
+    /// For each compensation, the step that it undoes.
+    pub undoes: BTreeMap<StepIx, StepIx>,
     /// The step in hand.
     pub active: Option<Active>,
     /// Where the run is going.
@@ -158,7 +161,7 @@ pub struct Ended {
     /// Targets on which it began something.
     pub begun: BTreeSet<TargetIx>,
     /// How the work on its targets stood: what is done is not done again when the step is tried again.
-    pub nodes: BTreeMap<u32, BTreeMap<TargetIx, Node>>,
+    pub nodes: BTreeMap<u32, Work>,
 }
 
 /// The step in hand.
@@ -179,7 +182,9 @@ pub struct Active {
     /// What the stage remembers.
     pub memory: Memory,
     /// Work on the targets, a map a stage that has any.
-    pub nodes: BTreeMap<u32, BTreeMap<TargetIx, Node>>,
+    pub nodes: BTreeMap<u32, Work>,
+    /// When the newest read was made that showed all targets out at the gate.
+    pub gated: Option<Timestamp>,
     /// Calls that are not answered.
     pub flying: BTreeMap<CallNo, Call>,
     /// Polls so far: `drain@canary#0.3`.
@@ -283,6 +288,13 @@ impl RunState {
             adopted: BTreeSet::new(),
             targets: vec![TargetState::default(); plan.targets.len()],
             steps: vec![StepState::Waiting; plan.steps.len()],
+            undoes: (0_u32..)
+                .zip(&plan.steps)
+                .filter_map(|(at, step)| match step.reversal {
+                    Reversal::By(compensation) => Some((compensation, StepIx(at))),
+                    Reversal::Nothing | Reversal::Pivot => None,
+                })
+                .collect(),
             active: None,
             way: Way::Forward { next: 0 },
             next_call: 1,

@@ -1,83 +1,24 @@
 //! A run without any fault, with a world that does what it is told at once: the shortest tale the engine can tell.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use manent_engine::{
     Admin, Answer, Call, Change, Engine, Event, Health, InstanceAnswer, InstanceView, Outcome, PoolView,
     Procedure, Ran, Seen, Timestamp, Turn,
 };
-use manent_plan::{
-    Basis, Capabilities, Connection, Floor, OnFailure, OnTimeout, Plan, Pool, Procedures, Recipe, Rollout,
-    Target, TargetIx, Wave, steps,
-};
+use manent_plan::fixtures::base;
+use manent_plan::{OnFailure, Plan, TargetIx};
 
 fn plan(on_failure: OnFailure) -> Plan {
-    let wave = |name: &str, batches: Vec<Vec<TargetIx>>| Wave {
-        name: name.into(),
-        select: None,
-        max_unavailable: 1,
-        bake_ms: None,
-        approval: false,
-        batches,
-    };
-    let waves = vec![
-        wave("canary", vec![vec![TargetIx(0)]]),
-        wave("rest", vec![vec![TargetIx(1)], vec![TargetIx(2)], vec![TargetIx(3)]]),
-    ];
-    let recipe = Recipe { name: "x".into(), apply: vec![], undo: vec![], current: vec![], retain: vec![] };
-    let procedures = Procedures { deploy: recipe, post_test: vec![], steps: vec![], activate: vec![] };
-    let (steps, edges) = steps::lay_out(&waves, &procedures, true);
-    Plan {
-        environment: "shop/shop/prod".into(),
-        app: "shop".into(),
-        release: Some("r2".into()),
-        inputs: vec![],
-        artifact: None,
-        connections: vec![Connection::Local],
-        targets: (1..=4)
-            .map(|n| Target {
-                host: format!("w{n}"),
-                port: None,
-                member: format!("w{n}"),
-                labels: BTreeMap::new(),
-                connection: 0,
-            })
-            .collect(),
-        pool: Some(Pool {
-            provider: "haproxy".into(),
-            settings: BTreeMap::new(),
-            capabilities: Capabilities {
-                sees_members: true,
-                sees_health: true,
-                sees_connections: true,
-                checks_while_out: true,
-                can_harden: true,
-                drain_delay_ms: None,
-                first_poll_ms: 50,
-            },
-            drain_timeout_ms: 60_000,
-            restore_timeout_ms: 60_000,
-            poll_interval_ms: 5_000,
-            on_timeout: OnTimeout::Fail,
-            floor: Floor { wanted: "2".parse().unwrap(), members: 4, members_declared: false, need: 2 },
-            promises: vec![],
-        }),
-        rollout: Rollout {
-            max_unavailable: "1".parse().unwrap(),
-            max_unavailable_count: 1,
-            order: None,
-            on_failure,
-            min_ready_ms: 0,
-            parallelism: 32,
-            waves,
-        },
-        procedures,
-        secrets: BTreeMap::new(),
-        steps,
-        edges,
-        warnings: vec![],
-        basis: Basis::default(),
-    }
+    base().on_failure(on_failure).without_post_test().build()
 }
 
 /// Obeys at once, and is always well.

@@ -8,6 +8,7 @@ use crate::call::{Call, CallNo, Ledger, Probed, Procedure, Ran};
 use crate::event::{Cause, Effect};
 use crate::state::Node;
 use crate::time::Timestamp;
+use crate::work::Work;
 
 /// Beyond a procedure's own timeouts: connecting, and hearing of the end.
 const MARGIN_MS: u64 = 30_000;
@@ -15,29 +16,30 @@ const MARGIN_MS: u64 = 30_000;
 const PROBE_MS: u64 = 1_000;
 
 pub(super) fn next(ctx: Ctx<'_>, procedure: Procedure) -> Move {
-    let nodes = ctx.active.nodes.get(&ctx.active.stage);
-    let node = |target: &TargetIx| nodes.and_then(|nodes| nodes.get(target));
-    if let Some(again) = ctx.active.targets.iter().find_map(|target| match node(target) {
-        Some(Node::Again { no }) => Some((*target, *no)),
-        _ => None,
-    }) {
-        return perform(ctx, procedure, again.0, Some(again.1));
+    let none = Work::default();
+    let work = ctx.active.nodes.get(&ctx.active.stage);
+    let (work, begun) = (work.unwrap_or(&none), work.is_some());
+    if let Some(target) = work.next_again()
+        && let Some(Node::Again { no }) = work.get(target)
+    {
+        return perform(ctx, procedure, target, Some(*no));
     }
-    if let Some(probe) = due_probe(ctx, procedure, &node) {
+    if let Some(probe) = due_probe(ctx, procedure, work) {
         return probe;
     }
     let busy = ctx.active.flying.len();
-    let doubts = ctx.active.targets.iter().filter_map(|target| match node(target) {
+    let wake = work.doubts().filter_map(|target| match work.get(target) {
         Some(Node::Doubt { next, .. }) => Some(*next),
         _ => None,
     });
-    let wake = doubts.min();
-    if ctx.active.targets.iter().any(|target| matches!(node(target), Some(Node::Failed { .. }))) {
+    let wake = wake.min();
+    if work.has_failed() {
         // Nothing new is begun; what runs is heard first.
-        return if busy > 0 || wake.is_some() { Move::Wait(wake) } else { failed(ctx, procedure, &node) };
+        return if busy > 0 || wake.is_some() { Move::Wait(wake) } else { failed(ctx, procedure, work) };
     }
-    let waiting = ctx.active.targets.iter().find(|target| node(target).is_none());
-    match waiting {
+    // Before the first call nothing is known of any target, and the first one waits.
+    let waiting = if begun { work.next_waiting() } else { Some(0) };
+    match waiting.and_then(|at| ctx.active.targets.get(at)) {
         Some(_) if busy >= ctx.plan.rollout.parallelism.max(1) as usize => Move::Wait(wake),
         Some(_) if !gate_is_fresh(ctx, procedure) => Move::To(Stage::Gate),
         Some(target) => perform(ctx, procedure, *target, None),
@@ -58,26 +60,16 @@ fn gate_is_fresh(ctx: Ctx<'_>, procedure: Procedure) -> bool {
         | Procedure::UndoActivate(_) => false,
     };
     let Some(pool) = ctx.pool().filter(|_| gated) else { return true };
-    match &ctx.state.view {
-        Some((read, view)) => {
-            let out = ctx.active.targets.iter().all(|target| view.out(*target));
-            out && *read >= ctx.active.began && ctx.now.since(*read) <= pool.poll_interval_ms
-        }
-        None => false,
-    }
+    ctx.active.gated.is_some_and(|read| ctx.now.since(read) <= pool.poll_interval_ms)
 }
 
-fn due_probe<'n>(
-    ctx: Ctx<'_>,
-    procedure: Procedure,
-    node: &impl Fn(&TargetIx) -> Option<&'n Node>,
-) -> Option<Move> {
-    ctx.active.targets.iter().find_map(|target| {
-        let Some(Node::Doubt { no, until, next, .. }) = node(target) else { return None };
+fn due_probe(ctx: Ctx<'_>, procedure: Procedure, work: &Work) -> Option<Move> {
+    work.doubts().find_map(|target| {
+        let Some(Node::Doubt { no, until, next, .. }) = work.get(target) else { return None };
         let asked = ctx.active.flying.values().any(|call| matches!(call, Call::Probe { of, .. } if of == no));
         let due = !asked && ctx.now >= *next;
         let until = (*until).max(ctx.now.plus(PROBE_MS));
-        due.then(|| Move::call(Call::Probe { of: *no, procedure, target: *target, until }))
+        due.then(|| Move::call(Call::Probe { of: *no, procedure, target, until }))
     })
 }
 
@@ -119,22 +111,22 @@ fn actions(list: &[Action]) -> u64 {
     list.iter().map(Action::timeout_ms).fold(0, u64::saturating_add)
 }
 
-fn failed<'n>(ctx: Ctx<'_>, procedure: Procedure, node: &impl Fn(&TargetIx) -> Option<&'n Node>) -> Move {
+fn failed(ctx: Ctx<'_>, procedure: Procedure, work: &Work) -> Move {
     let mut cause = Cause::new("");
     let mut said = Vec::new();
     let mut effect = Effect::None;
-    for target in &ctx.active.targets {
-        match node(target) {
-            Some(Node::Failed { reason, begun, unknown }) => {
-                said.push(format!("`{}`: {reason}", ctx.plan.target_name(*target)));
-                cause.targets.push(*target);
+    for (target, node) in work.iter() {
+        match node {
+            Node::Failed { reason, begun, unknown } => {
+                said.push(format!("`{}`: {reason}", ctx.plan.target_name(target)));
+                cause.targets.push(target);
                 if unknown.is_some() {
-                    cause.unknown.push(*target);
+                    cause.unknown.push(target);
                 }
                 effect = if *begun { Effect::Certain } else { effect };
             }
-            Some(Node::Done { .. }) => effect = Effect::Certain,
-            Some(Node::Running { .. } | Node::Doubt { .. } | Node::Again { .. }) | None => {}
+            Node::Done { .. } => effect = Effect::Certain,
+            Node::Running { .. } | Node::Doubt { .. } | Node::Again { .. } => {}
         }
     }
     if !cause.unknown.is_empty() {
