@@ -68,3 +68,69 @@ pub(crate) fn adopted(plan: &Plan, left: &LeftOut) -> BTreeSet<TargetIx> {
         .map(|(at, _)| at)
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use manent_engine::{Call, CallNo, Cause, Change, Event, InstanceChange, Timestamp};
+    use manent_plan::{StepIx, file, fixtures};
+    use manent_runtime::journal::{Journal, NewRun, RunId, SqliteJournal};
+
+    use super::*;
+    use crate::project::Project;
+
+    const W1: TargetIx = TargetIx(0);
+
+    fn project(root: &Path) -> Project {
+        Project { root: root.to_owned(), state: root.join(".manent") }
+    }
+
+    /// Writes a run that starts with `adopted`, drains `drained`, and ends.
+    fn ran(project: &Project, at: u64, adopted: &[TargetIx], drained: &[TargetIx], outcome: Outcome) {
+        let plan = fixtures::four_targets();
+        let mut journal = SqliteJournal::open(&project.state).unwrap();
+        let id = RunId::of(Timestamp(at), 1);
+        let head = NewRun {
+            id: id.clone(),
+            environment: plan.environment.clone(),
+            release: "r2".into(),
+            started_at: Timestamp(at),
+            by: "ann".into(),
+            host: "h".into(),
+            pid: 1,
+        };
+        journal.create(&head, &file::write(&plan)).unwrap();
+        let drain = plan.find_step("drain@canary#0").unwrap_or(StepIx(0));
+        let on = vec![InstanceChange { instance: 0, targets: drained.to_vec() }];
+        let events = [
+            Event::Started { adopted: adopted.iter().copied().collect(), force: false },
+            Event::Began { step: drain },
+            Event::Intended { no: CallNo(1), call: Call::Change { change: Change::Drain, on } },
+            Event::Finished { outcome },
+        ];
+        journal.append_events(&id, Timestamp(at), &events).unwrap();
+    }
+
+    fn names(project: &Project) -> Vec<String> {
+        let plan = fixtures::four_targets();
+        let left = left_out(&Runs::open(project).unwrap(), &plan.environment).unwrap();
+        assert_eq!(adopted(&plan, &left).len(), left.len());
+        left.into_values().map(|left| left.member).collect()
+    }
+
+    #[test]
+    fn what_a_stopped_run_has_out_is_left_out_until_a_run_ends_well() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = project(folder.path());
+        assert!(names(&project).is_empty());
+        let day = 1_796_087_000_000;
+        ran(&project, day, &[], &[W1], Outcome::Stopped { cause: Cause::new("x") });
+        assert_eq!(names(&project), ["w1"]);
+        // A run that began with it and was refused has it out still.
+        ran(&project, day + 60_000, &[W1], &[], Outcome::Refused { cause: Cause::new("y") });
+        assert_eq!(names(&project), ["w1"]);
+        ran(&project, day + 120_000, &[], &[], Outcome::Succeeded);
+        assert!(names(&project).is_empty());
+    }
+}

@@ -99,3 +99,14 @@ fn without_a_tree_the_way_to_one_is_told() {
     let said = world.run(&["lint", "--json"]).exits(1);
     assert_eq!(said.json()["error"]["exit_code"], 1);
 }
+
+#[test]
+fn colours_are_for_terminals_unless_asked_for() {
+    let world = World::copy_of("examples/local");
+    let plain = world.run(&["explain"]).exits(0);
+    assert!(!plain.out.contains('\u{1b}'));
+    let coloured = world.run(&["explain", "--color", "always"]).exits(0);
+    assert!(coloured.out.contains("\u{1b}["));
+    let never = world.run(&["plan", "nothing", "--color", "never"]).exits(2);
+    assert!(!never.err.contains('\u{1b}'));
+}
