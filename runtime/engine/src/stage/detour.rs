@@ -43,7 +43,8 @@ pub(super) fn next(ctx: Ctx<'_>, to: Detour, cause: &Cause) -> Move {
         return ctx.change(change(to), on, None);
     }
     let due = ctx.next_read(limit);
-    if ctx.now >= due { ctx.read_pool() } else { Move::Wait(Some(due.min(again.max(ctx.now.plus(1))))) }
+    let wake = if on.is_empty() { due } else { due.min(again) };
+    if ctx.now >= due { ctx.read_pool() } else { Move::Wait(Some(wake)) }
 }
 
 fn change(to: Detour) -> Change {

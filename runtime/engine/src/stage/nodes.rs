@@ -28,8 +28,9 @@ pub(super) fn next(ctx: Ctx<'_>, procedure: Procedure) -> Move {
         return probe;
     }
     let busy = ctx.active.flying.len();
+    // A doubt whose probe is under way is heard of by its answer, not by the clock.
     let wake = work.doubts().filter_map(|target| match work.get(target) {
-        Some(Node::Doubt { next, .. }) => Some(*next),
+        Some(Node::Doubt { no, next, .. }) if !asked(ctx, *no) => Some(*next),
         _ => None,
     });
     let wake = wake.min();
@@ -66,11 +67,14 @@ fn gate_is_fresh(ctx: Ctx<'_>, procedure: Procedure) -> bool {
 fn due_probe(ctx: Ctx<'_>, procedure: Procedure, work: &Work) -> Option<Move> {
     work.doubts().find_map(|target| {
         let Some(Node::Doubt { no, until, next, .. }) = work.get(target) else { return None };
-        let asked = ctx.active.flying.values().any(|call| matches!(call, Call::Probe { of, .. } if of == no));
-        let due = !asked && ctx.now >= *next;
+        let due = !asked(ctx, *no) && ctx.now >= *next;
         let until = (*until).max(ctx.now.plus(PROBE_MS));
         due.then(|| Move::call(Call::Probe { of: *no, procedure, target, until }))
     })
+}
+
+fn asked(ctx: Ctx<'_>, no: CallNo) -> bool {
+    ctx.active.flying.values().any(|call| matches!(call, Call::Probe { of, .. } if *of == no))
 }
 
 fn perform(ctx: Ctx<'_>, procedure: Procedure, target: TargetIx, again: Option<CallNo>) -> Move {
