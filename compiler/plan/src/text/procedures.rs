@@ -2,8 +2,8 @@
 
 use super::Detail;
 use super::page::Page;
-use super::words::{action, test};
-use crate::model::{Action, Custom, Plan};
+use super::words::{action, is_long, test};
+use crate::model::{Action, Custom, Plan, Procedures};
 
 pub(super) fn procedures(page: &mut Page, plan: &Plan, detail: Detail) {
     let procedures = &plan.procedures;
@@ -32,6 +32,18 @@ pub(super) fn procedures(page: &mut Page, plan: &Plan, detail: Detail) {
     for custom in &procedures.activate {
         own(page, &format!("activate:{}", custom.name), custom, detail);
     }
+    if detail == Detail::Review && has_long_scripts(plan) {
+        page.line(2, "long scripts: `manent plan --wide` shows them whole");
+    }
+}
+
+/// Whether a script is too long to be shown whole for a review.
+fn has_long_scripts(plan: &Plan) -> bool {
+    let Procedures { deploy, steps, activate, post_test } = &plan.procedures;
+    let recipe = [&deploy.apply, &deploy.undo, &deploy.current, &deploy.retain].into_iter().flatten();
+    let own =
+        steps.iter().chain(activate).flat_map(|custom| custom.run.iter().chain(custom.undo.iter().flatten()));
+    recipe.chain(own).chain(post_test.iter().map(|test| &test.action)).any(is_long)
 }
 
 fn own(page: &mut Page, name: &str, custom: &Custom, detail: Detail) {

@@ -111,6 +111,14 @@ pub(super) fn connection(connection: &Connection) -> String {
     parts.join(" ")
 }
 
+/// Whether it is a script of more lines than a review shows.
+pub(super) fn is_long(action: &Action) -> bool {
+    match action {
+        Action::Sh { script, .. } => script.lines().count() > SHORT_SCRIPT,
+        Action::Run { .. } | Action::Upload { .. } | Action::Http { .. } | Action::Wait { .. } => false,
+    }
+}
+
 /// An action in one line, or a script in several.
 pub(super) fn action(action: &Action, detail: Detail) -> Vec<String> {
     match action {
@@ -121,7 +129,7 @@ pub(super) fn action(action: &Action, detail: Detail) -> Vec<String> {
             let with = env.iter().map(|(name, value)| format!("{name}={}", word(value))).collect::<Vec<_>>();
             let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(" ")) };
             let lines = script.lines().count();
-            let whole = lines <= SHORT_SCRIPT || detail == Detail::Wide;
+            let whole = !is_long(action) || detail == Detail::Wide;
             let digest = hex::encode(Sha256::digest(script)).chars().take(12).collect::<String>();
             let what = if whole {
                 "sh    ".to_owned()
