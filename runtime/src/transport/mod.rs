@@ -1,6 +1,7 @@
 //! Commands and files on targets: over ssh or on this machine, exactly once where a key is given.
 //! It must not know what a command is for, and never turns a value into shell text but through `quote`.
 
+mod all;
 mod env;
 mod ledger;
 mod local;
@@ -8,6 +9,7 @@ mod output;
 mod posix;
 mod quote;
 mod read_only;
+mod ssh;
 mod upload;
 
 use std::collections::BTreeMap;
@@ -16,6 +18,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use all::Transports;
 pub use local::Local;
 pub use output::shown;
 pub use quote::{HasNul, quote};

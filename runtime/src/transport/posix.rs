@@ -32,7 +32,8 @@ pub(super) struct Session {
     pub input: Pin<Box<dyn AsyncWrite + Send>>,
     pub output: Pin<Box<dyn AsyncRead + Send>>,
     pub errors: Pin<Box<dyn AsyncRead + Send>>,
-    /// Its exit code, or in words why it is not known.
+    /// Its exit code, or in words why it is not known. Not to be asked for before the streams have ended: a multiplexed
+    /// ssh session is given up with its exit code, and what was not read by then is lost.
     pub exit: Pin<Box<dyn Future<Output = Result<i32, String>> + Send>>,
 }
 
@@ -85,8 +86,9 @@ pub(super) async fn speak(shell: &dyn Shell, text: &str, within: Duration) -> Re
             begun.store(true, std::sync::atomic::Ordering::Relaxed);
             input.shutdown().await
         };
-        let (said, output, errors, exit) =
-            tokio::join!(said, super::output::tail(output), super::output::tail(errors), exit);
+        let (said, output, errors) =
+            tokio::join!(said, super::output::tail(output), super::output::tail(errors));
+        let exit = exit.await;
         let begun = begun.load(std::sync::atomic::Ordering::Relaxed);
         match (said, exit) {
             // A part of the text executes nothing.

@@ -85,8 +85,8 @@ async fn send(shell: &dyn Shell, file: &mut File, to: &str, sha256: &str) -> Res
         std::io::Result::Ok(said)
     };
     let said = talk.await;
-    let (code, errors) = (exit.await, errors.await);
-    let errors = errors.ok().and_then(Result::ok).unwrap_or_default();
+    let errors = errors.await.ok().and_then(Result::ok).unwrap_or_default();
+    let code = exit.await;
     match (code, said) {
         // What was sent of a file has no effect before the file is whole.
         (Err(reason), _) => Err(Executed::lost(reason)),
