@@ -35,3 +35,33 @@ fn the_reference_of_the_command_line_is_current() {
     assert!(found == page, "{PAGE} is not current: run this test with MANENT_UPDATE=1");
     assert!(verbs.len() >= 17, "{verbs:?}");
 }
+
+#[test]
+fn the_readme_names_only_what_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
+    for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+        assert!(root.join(link).exists(), "the README links to `{link}`");
+    }
+    let help = World::new().run(&["--help"]).exits(0).out;
+    // Commands stand in blocks of the shell; prose may begin with the name, too.
+    let shell = readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    for line in shell.flat_map(str::lines).filter(|line| line.starts_with("manent ")) {
+        let verb = line.split_whitespace().nth(1).unwrap();
+        assert!(help.contains(&format!("\n  {verb} ")), "the README uses `manent {verb}`");
+    }
+}
+
+#[test]
+fn the_documents_of_the_readme_plan() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let world = World::new();
+    let documents = readme.split("```yaml\n# ").skip(1).filter_map(|rest| rest.split("```").next());
+    for document in documents {
+        let (name, text) = document.split_once('\n').unwrap();
+        world.write(name, text);
+    }
+    let said = world.run(&["lint", "--json"]).exits(0);
+    assert_eq!(said.json(), serde_json::json!([]));
+    world.run(&["plan", "shop/shop/prod"]).exits(0);
+}
