@@ -5,6 +5,7 @@ mod actions;
 mod probe;
 mod tests_of_health;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +19,7 @@ use manent_plan::{Plan, TargetIx};
 use crate::clock::wall;
 use crate::drive::Perform;
 use crate::providers::{Provider, Wanted, read_pool};
-use crate::transport::Transport;
-
-/// The ways to the targets of a run.
-#[async_trait]
-pub trait Transports: Send + Sync {
-    /// The way to a target; opened when it is not open yet. The error says why nothing can be begun there.
-    async fn of(&self, target: TargetIx) -> Result<Arc<dyn Transport>, String>;
-}
+use crate::transport::Transports;
 
 /// The least time a probe gets.
 const PROBE: Duration = Duration::from_secs(20);
@@ -39,7 +33,7 @@ pub struct Performer {
     pub(crate) root: PathBuf,
     pub(crate) provider: Option<Box<dyn Provider>>,
     pub(crate) wanted: Vec<Wanted>,
-    pub(crate) transports: Box<dyn Transports>,
+    pub(crate) transports: Arc<Transports>,
     /// The run's id: the first part of every key in a target's ledger.
     pub(crate) run: String,
     pub(crate) http: reqwest::Client,
@@ -52,7 +46,7 @@ impl Performer {
         plan: Arc<Plan>,
         root: PathBuf,
         provider: Option<Box<dyn Provider>>,
-        transports: Box<dyn Transports>,
+        transports: Arc<Transports>,
         run: String,
     ) -> Performer {
         let wanted =
@@ -71,6 +65,9 @@ impl Performer {
     /// other change goes on over all instances.
     async fn change(&self, change: Change, on: Vec<InstanceChange>) -> Answer {
         let Some(provider) = &self.provider else { return Answer::Changed(Vec::new()) };
+        if change == Change::Drain {
+            self.warm(&on);
+        }
         let mut answers = Vec::with_capacity(on.len());
         for one in on {
             let failed = answers.iter().any(|answer| *answer != InstanceAnswer::Accepted);
@@ -89,6 +86,14 @@ impl Performer {
     /// The key of an action in a target's ledger.
     pub(crate) fn key(&self, no: CallNo, action: usize) -> String {
         format!("{}/{}.{action}", self.run, no.0)
+    }
+
+    /// Connections to members that are going out are opened behind the wait for their requests to end.
+    fn warm(&self, on: &[InstanceChange]) {
+        let targets: BTreeSet<TargetIx> = on.iter().flat_map(|on| &on.targets).copied().collect();
+        let targets: Vec<TargetIx> = targets.into_iter().collect();
+        let transports = Arc::clone(&self.transports);
+        tokio::spawn(async move { transports.warm(&targets).await });
     }
 
     async fn run(&self, no: CallNo, procedure: Procedure, scope: &Scope<'_>) -> Ran {

@@ -4,26 +4,31 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use manent_plan::{Connection, Plan, TargetIx};
+use manent_plan::{Connection, Plan};
 
-use crate::perform::{Performer, Transports};
+use crate::perform::Performer;
 use crate::providers::{self, Limits, Refusal, Surroundings};
-use crate::secrets::Secrets;
-use crate::transport::{Local, Transport};
+use crate::secrets::{Form, Refused, Secrets};
+use crate::transport::Transports;
 
 /// Why a run cannot be set up. Nothing was touched.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// The provider refuses its settings, or a secret cannot be used.
+    /// The provider refuses its settings, or one of its secrets cannot be used.
     #[error(transparent)]
     Provider(#[from] Refusal),
+    /// A connection cannot be used.
+    #[error("{0}")]
+    Connection(String),
+    /// A secret of a connection cannot be used.
+    #[error(transparent)]
+    Secret(#[from] Refused),
 }
 
 /// Sets up the performer of a run.
 ///
 /// # Errors
-/// When this version cannot drive the provider, or a setting or secret cannot be used.
+/// When this version cannot drive the provider, or a setting, connection or secret cannot be used.
 pub fn performer(plan: &Arc<Plan>, root: &Path, state: &Path, run: &str) -> Result<Performer, SetupError> {
     let secrets = Secrets::new(root, &plan.secrets);
     let around = Surroundings { root, secrets: &secrets, limits: Limits::default() };
@@ -31,25 +36,23 @@ pub fn performer(plan: &Arc<Plan>, root: &Path, state: &Path, run: &str) -> Resu
         Some(pool) => Some(providers::build(pool, &around)?),
         None => None,
     };
-    let ways = Ways { plan: Arc::clone(plan), local: Arc::new(Local::new(root, &state.join("ledger"))) };
-    Ok(Performer::new(Arc::clone(plan), root.to_owned(), provider, Box::new(ways), run.to_owned()))
+    check(plan, &secrets)?;
+    let transports =
+        Transports::new(plan, root, &state.join("ledger"), secrets).map_err(SetupError::Connection)?;
+    Ok(Performer::new(Arc::clone(plan), root.to_owned(), provider, Arc::new(transports), run.to_owned()))
 }
 
-/// The ways to the targets of one plan.
-struct Ways {
-    plan: Arc<Plan>,
-    local: Arc<dyn Transport>,
-}
-
-#[async_trait]
-impl Transports for Ways {
-    async fn of(&self, target: TargetIx) -> Result<Arc<dyn Transport>, String> {
-        let connection =
-            self.plan.target(target).and_then(|target| self.plan.connections.get(target.connection as usize));
-        match connection {
-            Some(Connection::Local) => Ok(Arc::clone(&self.local)),
-            Some(Connection::Ssh(_)) => Err(String::from("ssh is set up elsewhere")),
-            None => Err(String::from("the plan has no connection for it")),
+/// Secrets of connections are resolved when a connection is opened; whether they can be is known before anything is
+/// touched.
+fn check(plan: &Plan, secrets: &Secrets) -> Result<(), Refused> {
+    for connection in &plan.connections {
+        let Connection::Ssh(ssh) = connection else { continue };
+        if let Some(name) = &ssh.key_secret {
+            drop(secrets.resolve(name, Form::PrivateKey)?);
+        }
+        if let Some(name) = &ssh.password_secret {
+            drop(secrets.resolve(name, Form::Line)?);
         }
     }
+    Ok(())
 }
