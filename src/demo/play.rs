@@ -68,15 +68,16 @@ pub(super) async fn play(
     wait_until_up(&eyes).await?;
     let release = tale.release();
     let title = format!("manent demo: shop {FIRST} to {release} on {} servers", tree.servers.len());
+    let runner = Runner {
+        program: program.to_owned(),
+        root: tree.root().to_owned(),
+        environment: tale.environment(),
+        release,
+    };
     let mut stage = Stage {
         load: Load::start(front, args.rate, Instant::now()),
-        runner: Runner {
-            program: program.to_owned(),
-            root: tree.root().to_owned(),
-            environment: tale.environment(),
-            release,
-        },
-        view: View::new(&context.console, &title),
+        view: View::new(&context.console, &title, &runner.shown()),
+        runner,
         began: Instant::now(),
         eyes,
         status: None,

@@ -89,12 +89,21 @@ impl Status {
 }
 
 impl Runner {
+    /// `manent apply` as anybody would type it in the tree.
+    pub(super) fn shown(&self) -> String {
+        format!("manent {}", self.apply_words().join(" "))
+    }
+
+    fn apply_words(&self) -> [&'static str; 5] {
+        ["apply", self.environment, "--release", self.release, "--yes"]
+    }
+
     /// Starts `manent apply`.
     ///
     /// # Errors
     /// It cannot be started.
     pub(super) fn apply(&self) -> io::Result<Child> {
-        self.start(&["apply", self.environment, "--release", self.release, "--yes"])
+        self.start(&self.apply_words())
     }
 
     /// Starts `manent resume`.

@@ -105,6 +105,9 @@ impl Summary {
         let paint = console.paint();
         let (requests, failed) = (self.counts.requests, self.counts.failed.len());
         let mut lines = vec![paint.with(Look::Bold, self.end())];
+        if let Some(why) = self.status.why() {
+            lines.push(format!("  why       {why}"));
+        }
         let served = requests.saturating_sub(u64::try_from(failed).unwrap_or(u64::MAX));
         lines.push(format!("  served    {served} requests, {} of them slow", self.counts.slow));
         let look = if failed == 0 { Look::Green } else { Look::Red };
@@ -134,7 +137,7 @@ impl Summary {
 
     fn end(&self) -> String {
         let seconds = self.ran.as_secs();
-        let end = match (self.tale, self.ended_right()) {
+        match (self.tale, self.ended_right()) {
             (_, false) => format!("the run ended as `{}`, which it should not", self.status.state),
             (Tale::Broken, true) => format!(
                 "shop {} failed its test and was rolled back everywhere, in {seconds}s",
@@ -148,10 +151,6 @@ impl Summary {
             (Tale::Plain | Tale::Undrained, true) => {
                 format!("shop {} is on all {} servers in {seconds}s", self.tale.release(), self.servers)
             }
-        };
-        match self.status.why().filter(|_| self.tale == Tale::Broken) {
-            Some(why) => format!("{end}: {why}"),
-            None => end,
         }
     }
 

@@ -106,6 +106,7 @@ impl Supervisor {
     /// A server in a process group of its own, so that Ctrl-C reaches it through the demo only. It ends when its standard
     /// input does, however the demo ends.
     fn spawn(&self, server: &Server) -> std::io::Result<Child> {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(server.home.join("log"))?;
         Command::new(&self.program)
             .arg("demo-app")
             .arg("--home")
@@ -113,7 +114,7 @@ impl Supervisor {
             .args(["--name", &server.name, "--port", &server.port.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(log)
             .process_group(0)
             .kill_on_drop(true)
             .spawn()

@@ -17,6 +17,7 @@ const OBJECT_EVERY_MS: u64 = 500;
 pub(super) struct View<'c> {
     console: &'c Console,
     title: String,
+    command: String,
     block: Option<Block>,
     told: Option<(Option<String>, Option<String>)>,
     told_at_ms: u64,
@@ -24,13 +25,21 @@ pub(super) struct View<'c> {
 }
 
 impl<'c> View<'c> {
-    /// A view on the console.
-    pub(super) fn new(console: &'c Console, title: &str) -> View<'c> {
+    /// A view on the console, with a title and the command that is shown at work.
+    pub(super) fn new(console: &'c Console, title: &str, command: &str) -> View<'c> {
         let block = (console.can_redraw() && std::io::stderr().is_terminal()).then(Block::default);
         if block.is_none() && !console.json {
-            console.talk(title);
+            console.talk(&format!("{title}\n  {command}"));
         }
-        View { console, title: title.to_owned(), block, told: None, told_at_ms: 0, failed: 0 }
+        View {
+            console,
+            title: title.to_owned(),
+            command: command.to_owned(),
+            block,
+            told: None,
+            told_at_ms: 0,
+            failed: 0,
+        }
     }
 
     /// Shows a scene.
@@ -46,7 +55,7 @@ impl<'c> View<'c> {
                 self.console.value(scene)?;
             }
         } else if let Some(block) = &mut self.block {
-            let lines = block_lines(&self.title, scene, self.console.err_paint());
+            let lines = block_lines((&self.title, &self.command), scene, self.console.err_paint());
             block.draw(&lines, (self.console.width().min(WIDTH), 40));
         } else if is_new {
             self.console.talk(&line(scene));
@@ -58,8 +67,9 @@ impl<'c> View<'c> {
 }
 
 /// What stands on a terminal.
-fn block_lines(title: &str, scene: &Scene, paint: Paint) -> Vec<String> {
-    let mut lines = vec![paint.with(Look::Bold, title), String::new()];
+fn block_lines((title, command): (&str, &str), scene: &Scene, paint: Paint) -> Vec<String> {
+    let mut lines =
+        vec![paint.with(Look::Bold, title), paint.with(Look::Dim, format!("  {command}")), String::new()];
     let head = "  member   traffic      health   open   requests   release";
     lines.push(paint.with(Look::Dim, head));
     match &scene.members {
@@ -149,10 +159,10 @@ mod tests {
 
     #[test]
     fn a_terminal_shows_members_requests_and_the_step() {
-        let lines = block_lines("manent demo", &scene(), Paint(false));
+        let lines = block_lines(("manent demo", "manent apply"), &scene(), Paint(false));
         assert_eq!(
             lines.join("\n"),
-            "manent demo\n\n  \
+            "manent demo\n  manent apply\n\n  \
              member   traffic      health   open   requests   release\n  \
              shop1    in service   up          2       1234   1.0.0\n  \
              shop2    draining     up          1       1234   1.0.0\n  \
@@ -174,7 +184,8 @@ mod tests {
 
     #[test]
     fn an_unknown_pool_is_not_an_empty_one() {
-        let lines = block_lines("manent demo", &Scene { members: None, ..scene() }, Paint(false));
+        let lines =
+            block_lines(("manent demo", "manent apply"), &Scene { members: None, ..scene() }, Paint(false));
         assert!(lines.contains(&String::from("  the load balancer does not answer")));
     }
 }

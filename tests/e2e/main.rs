@@ -10,6 +10,7 @@
 )]
 
 mod base;
+mod demo;
 mod documents;
 mod layout;
 mod reference;
