@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use manent_engine::{Event, Timestamp};
+use manent_engine::{Event, Outcome, Timestamp};
 use manent_plan::{Plan, file};
 use manent_runtime::drive::{Drive, Ending, Ledger, LedgerError, Perform};
 use manent_runtime::journal::{Ask, Journal, NewRun, Request, RunId, SqliteJournal};
@@ -19,6 +19,7 @@ use crate::lock::{self, Lock, LockWait};
 use crate::perform::performer;
 use crate::project::Project;
 use crate::runs::{Runs, machine, person, unusable};
+use crate::saved;
 use crate::signals;
 use crate::verbs::status;
 
@@ -124,6 +125,9 @@ impl<'p> Work<'p> {
                 context.suffix()
             ))
         })?;
+        if plan.basis.recorded && ending == Ending::Ended(Outcome::NothingToDo) {
+            return Err(saved::overtaken(&plan));
+        }
         status::show(context, &Runs::open(project)?.load(&run)?)?;
         match ending {
             Ending::Ended(outcome) => Ok(Exit::of(&outcome)),

@@ -92,6 +92,17 @@ pub(crate) fn fresh(plan: &Plan, runs: &Runs) -> Result<(), Fault> {
     }
 }
 
+/// The targets show what a lost journal cannot: a saved plan that finds its release everywhere was applied before, or
+/// something else brought the release since.
+pub(crate) fn overtaken(plan: &Plan) -> Fault {
+    let release = plan.release.as_deref().unwrap_or("the release");
+    Fault::new(
+        Exit::Stale,
+        format!("this plan is stale: every target runs {release} already, nothing was touched"),
+    )
+    .help("nothing is left to do; `--force` brings the release again")
+}
+
 /// What a plan does, whatever it was based on: two plans that do the same have the same digest.
 pub(crate) fn meaning(plan: &Plan) -> String {
     let mut plan = plan.clone();

@@ -185,6 +185,11 @@ fn a_saved_plan_is_applied_once() {
     let said = world.run(&["apply", "first.plan", "--yes"]).exits(5);
     assert!(said.err.contains("was applied"), "{}", said.err);
     world.run(&["plan", "first.plan"]).exits(0);
+
+    // With the journal lost the plan cannot be known, but what it finds tells.
+    std::fs::remove_dir_all(world.path(".manent")).unwrap();
+    let said = world.run(&["apply", "first.plan", "--yes"]).exits(5);
+    assert!(said.err.contains("stale"), "{}", said.err);
 }
 
 #[test]
