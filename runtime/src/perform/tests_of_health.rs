@@ -9,6 +9,8 @@ use manent_plan::{Action, Test};
 use super::actions::Acted;
 use super::{Performer, Scope};
 
+/// Distance to the second try; the next ones grow from it to `every`.
+const FIRST: Duration = Duration::from_millis(50);
 /// No single try may take longer than this, however long the test may take as a whole.
 const TRY: Duration = Duration::from_secs(10);
 
@@ -27,6 +29,8 @@ impl Performer {
         let within = Duration::from_millis(test.within_ms);
         let began = Instant::now();
         let (mut tries, mut passed) = (0_u32, 0_u32);
+        let every = Duration::from_millis(test.every_ms);
+        let mut gap = FIRST.min(every);
         loop {
             let left = within.saturating_sub(began.elapsed()).max(Duration::from_millis(100));
             let tried = tokio::time::timeout(left, self.try_once(&test.action, scope, left.min(TRY))).await;
@@ -52,7 +56,6 @@ impl Performer {
             if passed >= test.consecutive.max(1) {
                 return Ok(());
             }
-            let every = Duration::from_millis(test.every_ms);
             let left = within.saturating_sub(began.elapsed());
             if failure.is_none() && left.is_zero() {
                 let name = self.shown(&test.action, scope);
@@ -61,7 +64,10 @@ impl Performer {
                     test.consecutive
                 ));
             }
-            tokio::time::sleep(every.min(left)).await;
+            // Passes in a row are `every` apart, as the descriptor asks; a node that is still starting is asked sooner.
+            let pause = if failure.is_none() { every } else { gap };
+            gap = gap.saturating_mul(3).checked_div(2).unwrap_or(every).min(every);
+            tokio::time::sleep(pause.min(left)).await;
         }
     }
 
