@@ -91,6 +91,7 @@ pub(super) async fn play(
     })?;
     let ran = stage.began.elapsed();
     let counts = stage.load.finish().await;
+    supervisor.stop().await;
     let summary = Summary {
         tale,
         status,

@@ -2,7 +2,7 @@
 //! `manent status` tells.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 
 use serde::Deserialize;
@@ -10,6 +10,8 @@ use tokio::process::{Child, Command};
 
 /// File in the tree with what the commands printed.
 const LOG: &str = "run.log";
+/// Folder in the tree for temporary files of the commands.
+pub(super) const SCRATCH: &str = ".tmp";
 
 /// Where the program is, and what it is to do.
 #[derive(Debug, Clone)]
@@ -136,14 +138,12 @@ impl Runner {
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(args).arg("--root").arg(&self.root).stdin(Stdio::null()).kill_on_drop(true);
-        // The servers keep their records of commands in the demo's folder too, and nothing is left in anybody's home.
-        command.env("XDG_STATE_HOME", state_home(&self.root)).env("NO_COLOR", "1").current_dir(&self.root);
+        // Nothing is left in anybody's home or temporary folder, not even by a run that is killed: the servers' records of
+        // commands lie in the demo's folder, and so does what the program needs while it runs.
+        command.env("XDG_STATE_HOME", self.root.join("servers").join(".state"));
+        command.env("TMPDIR", self.root.join(SCRATCH)).env("NO_COLOR", "1").current_dir(&self.root);
         command
     }
-}
-
-fn state_home(root: &Path) -> PathBuf {
-    root.join("servers").join(".state")
 }
 
 /// Whether it was killed by a signal, for `--crash`.

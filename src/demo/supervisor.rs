@@ -72,6 +72,15 @@ impl Supervisor {
         self.restarts.lock().map(|restarts| restarts.len()).unwrap_or_default()
     }
 
+    /// Ends every server, and returns when they are gone.
+    pub(super) async fn stop(&self) {
+        let mut running = self.running.lock().await;
+        while let Some((_, mut child)) = running.pop_first() {
+            // One that does not end now is killed again when it is dropped.
+            let _ = tokio::time::timeout(GONE, child.kill()).await;
+        }
+    }
+
     async fn converse(self: Arc<Self>, stream: TcpStream) {
         let mut stream = BufReader::new(stream);
         let mut line = String::new();

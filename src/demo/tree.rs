@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::TcpListener;
 
+use super::run::SCRATCH;
 use super::service::CONTROL;
 use super::supervisor::Server;
 
@@ -127,6 +128,7 @@ impl Tree {
         }
         fs::write(self.path(CONTROL), listeners.control.local_addr()?.to_string())?;
         fs::create_dir_all(self.path("secrets"))?;
+        fs::create_dir_all(self.path(SCRATCH))?;
         let mut secret = fs::OpenOptions::new()
             .write(true)
             .create_new(true)
