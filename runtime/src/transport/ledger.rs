@@ -8,7 +8,7 @@ use super::posix::{Shell, Silence, Spoken, speak, whole};
 use super::quote::words;
 use super::{Exec, Executed, LedgerEntry, shown};
 
-const LEDGER: &str = include_str!("ledger.sh");
+pub(super) const LEDGER: &str = include_str!("ledger.sh");
 /// How long a command that does not heed SIGTERM may go on, and the way there and back.
 const GRACE: Duration = Duration::from_secs(30);
 /// How long a look may take.

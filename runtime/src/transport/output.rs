@@ -7,6 +7,9 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::KEPT;
 
+/// Room beside the tail for the line with which the ledger begins its answer.
+const LINE: usize = 1024;
+
 /// Reads a stream to its end and keeps its tail.
 pub(super) async fn tail(mut stream: impl AsyncRead + Unpin) -> std::io::Result<Vec<u8>> {
     let mut kept: VecDeque<u8> = VecDeque::new();
@@ -17,7 +20,7 @@ pub(super) async fn tail(mut stream: impl AsyncRead + Unpin) -> std::io::Result<
             return Ok(kept.into());
         }
         kept.extend(piece.iter().take(read));
-        let over = kept.len().saturating_sub(KEPT);
+        let over = kept.len().saturating_sub(KEPT + LINE);
         drop(kept.drain(..over));
     }
 }
@@ -67,6 +70,6 @@ mod tests {
     async fn only_the_tail_of_a_long_stream_is_kept() {
         let long: Vec<u8> = (0..300_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
         let kept = tail(&long[..]).await.unwrap();
-        assert_eq!(kept, long[long.len() - KEPT..]);
+        assert_eq!(kept, long[long.len() - KEPT - LINE..]);
     }
 }

@@ -182,3 +182,109 @@ async fn files_arrive_whole_or_not_at_all() {
     let place = tempfile::tempdir().unwrap();
     uploads(&local(place.path()), place.path()).await;
 }
+
+/// What is sent to execute `touch FILE` under a key.
+fn sent(state: &Path, file: &Path) -> String {
+    let call = super::quote::words([state.to_str().unwrap(), "r1", "1.0"]).unwrap();
+    let command = super::quote::words(["touch", file.to_str().unwrap()]).unwrap();
+    super::posix::whole(super::ledger::LEDGER, &format!("manent_exec {call} 60 {command}"))
+}
+
+fn feed(shell: &str, text: &[u8]) -> String {
+    use std::io::Write;
+    let mut child = std::process::Command::new(shell)
+        .arg("-s")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| {
+            panic!("`{shell}` is needed for this test: install the package {shell} ({error})")
+        });
+    child.stdin.take().unwrap().write_all(text).unwrap();
+    String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+}
+
+#[test]
+fn a_sentence_that_breaks_off_executes_nothing() {
+    for shell in ["dash", "bash"] {
+        let place = tempfile::tempdir().unwrap();
+        let (state, file) = (place.path().join("state"), place.path().join("effect"));
+        let text = sent(&state, &file);
+        // Every byte of the end, where the command stands, and a sample of what is before.
+        let end = text.len() - 2;
+        for cut in (0..end).filter(|cut| cut % 61 == 0 || *cut > end - 120) {
+            feed(shell, text[..cut].as_bytes());
+            assert!(!state.exists() && !file.exists(), "{shell} executed a part of {cut} bytes");
+        }
+        assert_eq!(feed(shell, text.as_bytes()), "manent-ledger ended 0\n", "{shell}");
+        assert!(file.exists());
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(feed(shell, text.as_bytes()), "manent-ledger ended 0\n", "{shell}");
+        assert!(!file.exists(), "{shell} executed it twice");
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_never_stops_talking_fills_no_disk() {
+    let place = tempfile::tempdir().unwrap();
+    let transport = local(place.path());
+    let text = "head -c 40000000 /dev/zero | tr '\\0' x; sleep 4; printf end; head -c 100000 /dev/zero | tr '\\0' e >&2";
+    let executed = transport.exec(&keyed("r1/1.0", script(text, &[]))).await;
+    let Executed::Exited { code: 0, stdout, stderr } = executed else {
+        panic!("{}", &format!("{executed:?}")[..300])
+    };
+    assert!(stdout.ends_with("xxxend") && stdout.len() <= super::KEPT, "{}", stdout.len());
+    assert_eq!(stderr.len(), super::KEPT);
+    let kept = place.path().join("state/manent/r1/1.0.out").metadata().unwrap().len();
+    assert!(kept < 1_000_000, "{kept}");
+}
+
+#[tokio::test]
+async fn what_runs_of_long_ago_left_is_removed() {
+    let place = tempfile::tempdir().unwrap();
+    let transport = local(place.path());
+    let ledger = place.path().join("state/manent");
+    assert_eq!(transport.exec(&keyed("old/1.0", argv(&["true"]))).await, exited(0, "", ""));
+    assert_eq!(transport.exec(&keyed("young/1.0", argv(&["true"]))).await, exited(0, "", ""));
+    let long_ago =
+        std::process::Command::new("touch").args(["-d", "9 days ago"]).arg(ledger.join("old")).status();
+    assert!(long_ago.unwrap().success());
+    assert_eq!(transport.exec(&keyed("young/2.0", argv(&["true"]))).await, exited(0, "", ""));
+    assert!(ledger.join("old").exists(), "only a new run tidies up");
+    assert_eq!(transport.exec(&keyed("new/1.0", argv(&["true"]))).await, exited(0, "", ""));
+    assert!(!ledger.join("old").exists() && ledger.join("young").exists());
+}
+
+#[tokio::test]
+async fn what_cannot_be_begun_is_told_apart_from_what_may_have_been() {
+    let place = tempfile::tempdir().unwrap();
+    let transport = local(place.path());
+    let long = "x".repeat(200_000);
+    for (key, command, words) in [
+        ("r1", argv(&["true"]), "is no key"),
+        ("../r1/1", argv(&["true"]), "is no key"),
+        ("r1/../../x", argv(&["true"]), "is no key"),
+        ("r1/1;true", argv(&["true"]), "is no key"),
+        ("r1/1.0", argv(&[]), "the command is empty"),
+        ("r1/1.0", argv(&["-x"]), "cannot be the name of a program"),
+        ("r1/1.0", argv(&["echo", "a\0b"]), "NUL byte"),
+        ("r1/1.0", script("true", &[("A B", "x")]), "cannot be the name of a variable"),
+        ("r1/1.0", script("true", &[("A;touch x", "x")]), "cannot be the name of a variable"),
+        ("r1/1.0", argv(&["echo", &long]), "is longer than"),
+    ] {
+        let executed = transport.exec(&keyed(key, command)).await;
+        assert!(
+            matches!(&executed, Executed::NotStarted { reason } if reason.contains(words)),
+            "{words}: {executed:?}"
+        );
+    }
+    assert!(!place.path().join("state").exists());
+    std::fs::write(place.path().join("state"), "in the way").unwrap();
+    let executed = transport.exec(&keyed("r1/1.0", argv(&["true"]))).await;
+    assert!(
+        matches!(&executed, Executed::NotStarted { reason } if reason.contains("cannot be made there")),
+        "{executed:?}"
+    );
+    assert_eq!(transport.probe("r1/1.0").await, LedgerEntry::Absent);
+}

@@ -275,6 +275,34 @@ async fn a_broken_connection_is_replaced_without_a_word() {
 }
 
 #[tokio::test]
+async fn a_jump_host_is_gone_through_and_as_strictly_known() {
+    let bed = Bed::new();
+    let (gate, server) = (Server::start(bed.at()), Server::start(bed.at()));
+    let mut ssh = Bed::ssh();
+    ssh.jump = Some(format!("{}@{}:{PORT}", me(), gate.host));
+    let transports = bed.transports(&[&server], ssh.clone());
+    let transport = transports.of(TargetIx(0)).await.unwrap();
+    assert_eq!(
+        transport.exec(&keyed("r1/1.0", argv(&["echo", "through"]))).await,
+        exited(0, "through\n", "")
+    );
+    assert_eq!((gate.logins(), server.logins()), (1, 1));
+    drop((transport, transports));
+
+    let known = bed.at().join("known_hosts");
+    let without: String = std::fs::read_to_string(&known)
+        .unwrap()
+        .lines()
+        .filter(|line| !line.contains(&gate.host))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    std::fs::write(&known, without).unwrap();
+    let said = reason(&bed.transports(&[&server], ssh)).await;
+    assert!(said.contains("host key"), "{said}");
+    assert_eq!((gate.logins(), server.logins()), (1, 1));
+}
+
+#[tokio::test]
 async fn hosts_that_cannot_be_reached_are_told_and_nothing_was_begun() {
     let bed = Bed::new();
     let mut server = Server::start(bed.at());
