@@ -142,6 +142,13 @@ fn refusal(host: &str, settings: &Settings, said: &str) -> String {
     if said.contains("Permission denied") {
         return format!("`{host}` refused the login: {}", shown(last, 200));
     }
+    // What a jump says is lost: a multiplexed ssh closes the standard error of what it starts.
+    if let Some(jump) = settings.jump.as_ref().filter(|_| said.contains("UNKNOWN port")) {
+        return format!(
+            "the way to `{host}` through `{jump}` broke off: its host key may not be in {known}, or it refused the \
+             login; `ssh -J {jump} {host}` shows why"
+        );
+    }
     format!("`{host}` cannot be reached over ssh: {}", shown(last, 200))
 }
 
