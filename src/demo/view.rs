@@ -106,8 +106,27 @@ fn traffic(seen: &Seen) -> (&'static str, Look) {
     }
 }
 
+/// What is waited for, or else what the step is about.
 fn why(scene: &Scene) -> &str {
-    scene.note.as_deref().or(scene.why.as_deref()).unwrap_or_default()
+    let said = scene.note.as_deref().or(scene.why.as_deref());
+    said.or_else(|| meaning(scene.step.as_deref()?)).unwrap_or_default()
+}
+
+/// A step in a few words, by the kind that its name begins with.
+fn meaning(step: &str) -> Option<&'static str> {
+    Some(match step.split('@').next()? {
+        "preflight" => "reads the load balancer and every server; nothing is changed",
+        "drain" => "no new requests for this server, once enough others are healthy",
+        "drain-wait" => "the requests that are in flight end",
+        "deploy" => "the release is installed, and the server restarted: it cuts what it has",
+        "post-test" => "the server has to answer well before anything else happens",
+        "restore" => "a new check has to see it well; then it gets requests again",
+        "restore-wait" => "the load balancer has to show it healthy in service",
+        "undo-restore" => "out of service again, drained like before",
+        "undo-deploy" => "the release before is installed, the server restarted and tested",
+        "undo-drain" => "back in service, once it is healthy",
+        _ => return None,
+    })
 }
 
 /// What stands in a log.
@@ -180,6 +199,12 @@ mod tests {
             line(&scene()),
             "  3.2s  drain-wait@rest#0           shop2 draining, shop3 out; 151 requests, 0 failed"
         );
+    }
+
+    #[test]
+    fn a_step_that_waits_for_nothing_is_explained() {
+        let scene = Scene { why: None, step: Some(String::from("undo-drain@rest#0")), ..scene() };
+        assert_eq!(why(&scene), "back in service, once it is healthy");
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use crate::world::World;
 
-const EXAMPLES: [(&str, &str); 3] = [
+const EXAMPLES: [(&str, &str); 5] = [
+    ("examples/demo", "demo/shop/loopback"),
+    ("examples/demo", "demo/shop/undrained"),
     ("examples/haproxy", "shop/shop/prod"),
     ("examples/health-flag", "shop/api/prod"),
     ("examples/local", "example/hello/local"),
