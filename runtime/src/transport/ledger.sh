@@ -4,14 +4,14 @@
 # whole of it before it executes anything, so a connection that breaks in mid sentence executes nothing.
 #
 # Files of a key, in one directory a run:
-#   KEY.owner  "PID START BOOT GROUP", created exclusively before the command starts: who creates it owns the command
+#   KEY       "PID START BOOT GROUP", created exclusively before the command starts: who creates it owns the command;
+#             at the end a second line "ended CODE" or "timed-out CODE"
 #   KEY.out KEY.err   what the command printed
-#   KEY.late   its time was over
-#   KEY.end    "ended CODE" or "timed-out CODE"
+#   KEY.late  its time was over
 # START (in ticks since the machine started) and BOOT tell the owner from a process that got its number later.
 #
 # The owner is the shell that the connection started. It has no terminal, so a lost connection sends it no signal, and
-# nothing of it writes to the connection before KEY.end is there. The command is not a background job: a shell would make
+# nothing of it writes to the connection before the end is recorded. The command is not a background job: a shell would make
 # those ignore SIGINT and SIGQUIT, and everything that the command starts would inherit that.
 #
 # Answers: one line that begins with `manent-ledger`, then what the command printed. Needs Linux's /proc.
@@ -55,26 +55,30 @@ manent_alive() {
   [ "$1" != Z ] && shift 19 && [ "$1" = "$start" ]
 }
 
-# Sets STATE of the key: absent, running, died, or what KEY.end says.
+# Sets STATE of the key: absent, running, died, or how it ended.
 manent_state() {
   STATE=absent
-  if [ -s "$key.end" ]; then read -r STATE < "$key.end"; return 0; fi
-  [ -e "$key.owner" ] || return 0
+  [ -e "$key" ] || return 0
+  manent_ended && return 0
   STATE=running
-  owner=
-  read -r owner < "$key.owner"
   if [ -z "$owner" ]; then
     # Created and not yet written; a minute later its creator is gone.
-    [ -z "$(find "$key.owner" -mmin +1)" ] || STATE=died
+    [ -z "$(find "$key" -mmin +1)" ] || STATE=died
     return 0
   fi
   set -- $owner
   manent_alive "$1" "$2" "$3" && return 0
   # It may have ended between the two looks.
-  if [ -s "$key.end" ]; then read -r STATE < "$key.end"; return 0; fi
+  manent_ended && return 0
   # The command outlives an owner that was killed, in the owner's group.
   [ "$boot" = "$3" ] && [ "$4" = "$1" ] && kill -s 0 -- "-$4" && return 0
   STATE=died
+}
+
+# Reads a key; lines that are not whole do not count.
+manent_ended() {
+  { read -r owner || owner=; read -r end || end=; } < "$key"
+  [ -n "$end" ] && STATE=$end
 }
 
 manent_tell() {
@@ -119,7 +123,7 @@ manent_own() {
   kill "$watch"
   STATE="ended $code"
   [ ! -e "$key.late" ] || STATE="timed-out $code"
-  printf '%s\n' "$STATE" > "$key.end"
+  printf '%s\n' "$STATE" >> "$key"
 }
 
 manent_exec() {
@@ -129,16 +133,16 @@ manent_exec() {
   [ -d "${key%/*}" ] || manent_prepare || manent_refuse "the directory \`$base\` cannot be made there"
   manent_self || manent_refuse 'there is no /proc there'
   set -C
-  if true > "$key.owner"; then
+  if true > "$key"; then
     set +C
-    if ! printf '%s\n' "$PID $START $BOOT $GROUP" > "$key.owner"; then
-      rm -f "$key.owner"
+    if ! printf '%s\n' "$PID $START $BOOT $GROUP" > "$key"; then
+      rm -f "$key"
       manent_refuse "the directory \`$base\` cannot be written there"
     fi
     manent_own "$@"
   else
     set +C
-    [ -e "$key.owner" ] || manent_refuse "the directory \`$base\` cannot be written there"
+    [ -e "$key" ] || manent_refuse "the directory \`$base\` cannot be written there"
     manent_state
     while [ "$STATE" = running ]; do
       sleep 0.1 || sleep 1

@@ -86,7 +86,7 @@ async fn commands_reach_a_host_as_they_are() {
     suite::uploads(transport.as_ref(), bed.at()).await;
     suite::deadline(transport.as_ref(), bed.at()).await;
     assert_eq!((transports.opened(), server.logins()), (1, 1));
-    assert!(server.place.join("home/.local/state/manent/r1/1.0.end").exists());
+    assert!(server.place.join("home/.local/state/manent/r1/1.0").exists());
 }
 
 #[tokio::test]
@@ -231,7 +231,7 @@ async fn an_owner_that_was_killed_is_told_from_one_that_works() {
         std::fs::read_to_string(&pid_file).is_ok_and(|text| text.ends_with('\n'))
     })
     .await;
-    let owner = std::fs::read_to_string(ledger.join("1.0.owner")).unwrap();
+    let owner = std::fs::read_to_string(ledger.join("1.0")).unwrap();
     let owner = owner.split(' ').next().unwrap();
     let signal = |pid: &str| {
         assert!(std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap().success());
@@ -253,11 +253,11 @@ async fn an_owner_that_was_killed_is_told_from_one_that_works() {
     let (us, boot) =
         (std::process::id(), std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap());
     for (at, line) in [format!("{us} 1 {boot} {us}"), format!("{us} 1 0-0-0 {us}\n")].iter().enumerate() {
-        std::fs::write(ledger.join(format!("2.{at}.owner")), line.replace(&boot, boot.trim())).unwrap();
+        std::fs::write(ledger.join(format!("2.{at}")), line.replace(&boot, boot.trim())).unwrap();
     }
     assert_eq!(transport.probe("r1/2.1").await, LedgerEntry::Died);
     // Just created and not written yet.
-    std::fs::write(ledger.join("3.0.owner"), "").unwrap();
+    std::fs::write(ledger.join("3.0"), "").unwrap();
     assert_eq!(transport.probe("r1/3.0").await, LedgerEntry::Running);
 }
 
