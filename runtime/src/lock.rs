@@ -13,6 +13,8 @@ use crate::private::{self, PrivateError};
 
 /// Between two tries while waiting.
 const AGAIN: Duration = Duration::from_millis(100);
+/// Somebody who looks at a lock holds it for an instant; a refusal has to outlast that.
+const LOOKS: Duration = Duration::from_millis(20);
 
 /// Who holds a lock, or held it last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,10 +76,11 @@ impl Lock {
     /// When it is still held then, or the file system fails.
     pub fn take(state: &Path, environment: &str, owner: &Owner, wait: Duration) -> Result<Lock, LockError> {
         let begun = Instant::now();
+        let wait = wait.max(LOOKS);
         loop {
             match Lock::try_take(state, environment, owner) {
                 Err(LockError::Held(held)) if begun.elapsed() >= wait => return Err(LockError::Held(held)),
-                Err(LockError::Held(_)) => std::thread::sleep(AGAIN.min(wait)),
+                Err(LockError::Held(_)) => std::thread::sleep(AGAIN.min(wait / 4)),
                 other => return other,
             }
         }

@@ -214,7 +214,7 @@ fn a_sentence_that_breaks_off_executes_nothing() {
         // Every byte of the end, where the command stands, and a sample of what is before.
         let end = text.len() - 2;
         for cut in (0..end).filter(|cut| cut % 61 == 0 || *cut > end - 120) {
-            feed(shell, text[..cut].as_bytes());
+            feed(shell, &text.as_bytes()[..cut]);
             assert!(!state.exists() && !file.exists(), "{shell} executed a part of {cut} bytes");
         }
         assert_eq!(feed(shell, text.as_bytes()), "manent-ledger ended 0\n", "{shell}");

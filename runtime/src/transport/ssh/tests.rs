@@ -12,7 +12,7 @@ use super::super::{Exec, Executed, LedgerEntry, Transports};
 use super::server::{PORT, Server, keygen, me};
 use crate::secrets::Secrets;
 
-const CANARY: &str = "CANARY-5d2f8a71c0e94b6f pw:'\"$x";
+const CANARY: &str = "CANARY-71b3e9aa04c6d2f8 pw:'\"$x";
 
 /// A directory with a key that is a secret, and what the plan declares.
 struct Bed {
@@ -358,7 +358,7 @@ async fn watched(work: impl Future<Output = ()>, place: &Path) {
                     for file in ["cmdline", "environ"] {
                         let seen = std::fs::read(process.path().join(file)).unwrap_or_default();
                         let seen = String::from_utf8_lossy(&seen);
-                        assert!(!seen.contains("CANARY-5d2f"), "{:?} {file}", process.path());
+                        assert!(!seen.contains("CANARY-71b3"), "{:?} {file}", process.path());
                     }
                 }
                 looks += 1;
@@ -371,7 +371,7 @@ async fn watched(work: impl Future<Output = ()>, place: &Path) {
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
     assert!(looking.join().unwrap() > 3);
     let found =
-        std::process::Command::new("grep").args(["-rlaF", "CANARY-5d2f"]).arg(place).output().unwrap();
+        std::process::Command::new("grep").args(["-rlaF", "CANARY-71b3"]).arg(place).output().unwrap();
     let found = String::from_utf8(found.stdout).unwrap();
     assert_eq!(
         found.trim(),
