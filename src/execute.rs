@@ -73,7 +73,7 @@ impl<'p> Work<'p> {
     /// Takes a run up again.
     ///
     /// # Errors
-    /// Somebody is at work on it, or its journal cannot be used.
+    /// Somebody is at work on it, a later run has overtaken it, or its journal cannot be used.
     pub(crate) fn taken_up(
         project: &'p Project,
         run: &RunId,
@@ -85,8 +85,9 @@ impl<'p> Work<'p> {
         let runtime = tokio()?;
         let performer = performer(project, &plan, Some(run))?;
         let lock = lock::take(project, &plan.environment, run, wait)?;
+        // Read again under the lock: the process before may have gone on until now, or another run have come and gone.
+        Runs::open(project)?.load(run)?.current()?;
         let mut journal = SqliteJournal::open(&project.state).map_err(|error| unusable(&error))?;
-        // Read again under the lock: the process before may have gone on until now.
         let past = journal.take_up(run).map_err(|error| unusable(&error))?;
         let past = past.events(run).map_err(|error| unusable(&error))?;
         Ok(Work { project, plan, run: run.clone(), journal, past, first, lock, runtime, performer })

@@ -17,7 +17,7 @@ pub(crate) type LeftOut = BTreeMap<String, Left>;
 pub(crate) struct Left {
     /// Its name in the pool.
     pub(crate) member: String,
-    /// The run that has it out.
+    /// The run that has it out: the newest that can be gone on with, since a run adopts what others left out.
     pub(crate) run: String,
 }
 
@@ -47,12 +47,16 @@ fn take(found: &mut LeftOut, run: &str, plan: &Plan, state: &RunState) {
     if state.started.is_none() {
         return;
     }
+    let mine = matches!(state.outcome(), None | Some(Outcome::Stopped { .. }));
     for (at, target) in (0_u32..).map(TargetIx).zip(&plan.targets) {
         let name = target.name();
         let out = state.target(at).is_some_and(|known| known.out.is_some());
-        if out {
-            let left = Left { member: target.member.clone(), run: run.to_owned() };
+        let left = Left { member: target.member.clone(), run: run.to_owned() };
+        if out && mine {
             found.insert(name, left);
+        } else if out {
+            // It was out before and is so still: the run that took it out can go on with it.
+            found.entry(name).or_insert(left);
         } else {
             found.remove(&name);
         }

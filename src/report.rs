@@ -359,7 +359,8 @@ fn release(target: &TargetLine) -> String {
 fn meaning(command: &str) -> &'static str {
     let has = |word: &str| command.split(' ').any(|part| part == word);
     match command.split(' ').nth(1).unwrap_or_default() {
-        "status" => "follow it",
+        "status" if has("--watch") => "follow it",
+        "status" => "see the run that came since",
         "resume" if has("--retry-failed") => "try the failed step again and go on",
         "resume" => "go on where it is",
         "pause" => "begin no new call until `continue`",

@@ -11,6 +11,7 @@ use manent_runtime::journal::{
 };
 
 use crate::clock;
+use crate::exit::Exit;
 use crate::fault::Fault;
 use crate::lock;
 use crate::project::Project;
@@ -35,6 +36,8 @@ pub(crate) struct Loaded {
     pub(crate) state: RunState,
     /// A process is at work on it.
     pub(crate) alive: bool,
+    /// The later run that has changed what this one left behind, so that this one's records are true no longer.
+    pub(crate) overtaken: Option<RunId>,
 }
 
 /// A run in a list.
@@ -135,7 +138,34 @@ impl Runs {
             .map_err(|error| Fault::error(format!("the plan of run {id} cannot be used")).because(&error))?;
         let state = Engine::fold(&plan, events.iter().map(|(at, event)| (*at, event))).state().clone();
         let alive = state.outcome().is_none() && lock::is_alive(&self.state, &head.environment, id)?;
-        Ok(Loaded { head, plan, events, state, alive })
+        let overtaken = match state.outcome() {
+            Some(Outcome::Stopped { .. }) => self.overtaker(&head)?,
+            Some(_) | None => None,
+        };
+        Ok(Loaded { head, plan, events, state, alive, overtaken })
+    }
+
+    /// The newest run of the environment that came after another one and left something else behind. One that was
+    /// refused, failed before it touched anything, or was rolled back has not.
+    fn overtaker(&self, head: &NewRun) -> Result<Option<RunId>, Fault> {
+        for later in self.of(&head.environment)?.into_iter().take_while(|run| run.id != head.id) {
+            let newest = self.newest(&later.id)?;
+            let same = match newest {
+                None => true,
+                Some((_, Event::Finished { outcome })) => matches!(
+                    outcome,
+                    Outcome::NothingToDo
+                        | Outcome::Refused { .. }
+                        | Outcome::Failed { .. }
+                        | Outcome::RolledBack { .. }
+                ),
+                Some(_) => false,
+            };
+            if !same {
+                return Ok(Some(later.id));
+            }
+        }
+        Ok(None)
     }
 
     /// The run that died with the lock of an environment in its hand.
@@ -218,13 +248,38 @@ impl Runs {
 impl Loaded {
     /// How it ended, in one sentence.
     pub(crate) fn ending(&self) -> Option<String> {
-        self.state.outcome().map(|outcome| words::outcome(&self.plan, outcome))
+        let ending = words::outcome(&self.plan, self.state.outcome()?);
+        Some(match &self.overtaken {
+            Some(later) => format!("{ending}; run {later} came since, what stands here was so before it"),
+            None => ending,
+        })
+    }
+
+    /// Refuses to go on with a run that a later one has overtaken: it would take the other release for its own.
+    ///
+    /// # Errors
+    /// Exit code 5, with the later run.
+    pub(crate) fn current(&self) -> Result<(), Fault> {
+        let Some(later) = &self.overtaken else { return Ok(()) };
+        let (id, environment) = (&self.head.id, &self.head.environment);
+        Err(Fault::new(
+            Exit::Stale,
+            format!("run {id} is overtaken: run {later} has changed {environment} since"),
+        )
+        .help(format!(
+            "see how it stands with `manent status {later}`, and bring a release with `manent apply {environment} --release R`"
+        )))
     }
 
     /// The run as it stands.
     pub(crate) fn report(&self) -> Report {
         let facts = Facts { run: self.head.id.as_str(), alive: self.alive, now: clock::now() };
-        report(&facts, &self.plan, &self.state)
+        let mut report = report(&facts, &self.plan, &self.state);
+        if let Some(later) = &self.overtaken {
+            report.next =
+                vec![format!("manent status {later}"), format!("manent history {}", self.head.environment)];
+        }
+        report
     }
 }
 

@@ -107,6 +107,7 @@ pub(crate) fn cancel(args: &Cancel, context: &Context) -> Result<Exit, Fault> {
         return Err(Fault::error(format!("run {} has stopped already", asked.id()))
             .help(format!("`manent cancel {} --rollback` returns what it changed", asked.id())));
     }
+    asked.loaded.current()?;
     if !stopped {
         asked.open()?;
     }

@@ -74,7 +74,10 @@ fn examine(runs: &Runs, environment: &str) -> Result<Vec<Finding>, Fault> {
             .collect();
         match loaded.state.outcome() {
             None if !loaded.alive => findings.push(dead(&loaded, members)),
-            Some(Outcome::Stopped { .. }) if !members.is_empty() => findings.push(stopped(&loaded, members)),
+            Some(Outcome::Stopped { .. }) if loaded.overtaken.is_none() => {
+                findings.push(stopped(&loaded, members));
+            }
+            Some(_) if !members.is_empty() => findings.push(ended(&loaded, members)),
             None | Some(_) => {}
         }
     }
@@ -112,14 +115,33 @@ fn dead(loaded: &Loaded, members: Vec<String>) -> Finding {
 
 fn stopped(loaded: &Loaded, members: Vec<String>) -> Finding {
     let id = &loaded.head.id;
+    let (kind, message) = match members.len() {
+        0 => {
+            ("stopped_run", format!("run {id} stopped; no member is out, targets may run different releases"))
+        }
+        out => {
+            ("members_out", format!("run {id} stopped with {} out: {}", count(out, "member"), list(&members)))
+        }
+    };
+    let back = format!("manent cancel {id} --rollback");
+    let resume = loaded.report().next.into_iter().find(|command| command.starts_with("manent resume"));
+    Finding {
+        kind,
+        run: Some(id.to_string()),
+        members,
+        message,
+        commands: resume.into_iter().chain([back]).collect(),
+    }
+}
+
+/// A run that cannot be gone on with has members out: the next one takes them over.
+fn ended(loaded: &Loaded, members: Vec<String>) -> Finding {
+    let (id, environment) = (&loaded.head.id, &loaded.head.environment);
     Finding {
         kind: "members_out",
         run: Some(id.to_string()),
-        message: format!("run {id} stopped with {} out: {}", count(members.len(), "member"), list(&members)),
+        message: format!("run {id} ended with {} out: {}", count(members.len(), "member"), list(&members)),
         members,
-        commands: vec![
-            format!("manent resume {id} --retry-failed"),
-            format!("manent cancel {id} --rollback"),
-        ],
+        commands: vec![format!("manent apply {environment} --release R")],
     }
 }

@@ -58,6 +58,7 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
         }
         return Ok(Exit::of(outcome));
     }
+    loaded.current()?;
     if would_stop_again(&loaded) && !args.retry_failed {
         return Err(Fault::error(format!("run {id} stopped at a step that failed, it would only stop there again")).help(
             format!(

@@ -13,6 +13,7 @@ mod base;
 mod demo;
 mod documents;
 mod layout;
+mod overtaken;
 mod reference;
 mod run;
 mod world;

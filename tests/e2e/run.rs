@@ -10,7 +10,7 @@ use crate::world::World;
 const ENV: &str = "example/hello/local";
 
 /// The tree of `examples/local`, with its two "servers" inside the test's own folder.
-fn hello() -> World {
+pub(crate) fn hello() -> World {
     let world = World::copy_of("examples/local");
     let envconfig = world.read("envconfig/example/hello/local.yml");
     let folder = world.path("servers");
@@ -30,18 +30,18 @@ fn slow_hello(seconds: &str) -> World {
     world
 }
 
-fn apply(world: &World, release: &str) -> crate::world::Said {
+pub(crate) fn apply(world: &World, release: &str) -> crate::world::Said {
     world.run(&["apply", ENV, "--release", release, "--yes"])
 }
 
-fn release_on(world: &World, port: &str) -> String {
+pub(crate) fn release_on(world: &World, port: &str) -> String {
     std::fs::read_to_string(world.path("servers").join(port).join("release"))
         .unwrap_or_default()
         .trim()
         .to_owned()
 }
 
-fn status(world: &World) -> Value {
+pub(crate) fn status(world: &World) -> Value {
     world.run(&["status", "--json"]).exits(0).json()
 }
 
