@@ -541,7 +541,8 @@ fn target(plan: &Plan, state: &RunState, at: TargetIx) -> TargetLine {
 }
 
 fn next(run: &str, standing: RunStanding, plan: &Plan, state: &RunState) -> Vec<String> {
-    let rollback = format!("manent rollback {}", plan.environment);
+    let history = format!("manent history {}", plan.environment);
+    let rollback = returnable(plan, state).then(|| format!("manent rollback {}", plan.environment));
     match standing {
         RunStanding::Running | RunStanding::RollingBack => {
             vec![
@@ -577,11 +578,16 @@ fn next(run: &str, standing: RunStanding, plan: &Plan, state: &RunState) -> Vec<
                 format!("manent resume {run}")
             };
             let back = format!("manent cancel {run} --rollback");
-            vec![resume, back, format!("manent doctor {}", plan.environment), rollback]
+            let doctor = format!("manent doctor {}", plan.environment);
+            [resume, back, doctor].into_iter().chain(rollback).collect()
         }
-        RunStanding::Succeeded => vec![rollback],
-        RunStanding::RolledBack | RunStanding::Failed => {
-            vec![format!("manent history {}", plan.environment)]
-        }
+        RunStanding::Succeeded => vec![rollback.unwrap_or(history)],
+        RunStanding::RolledBack | RunStanding::Failed => vec![history],
     }
+}
+
+/// Another release was there before the run, so that a rollback has something to return to.
+fn returnable(plan: &Plan, state: &RunState) -> bool {
+    let before = state.targets.iter().filter_map(|target| target.before.as_ref());
+    before.flatten().any(|before| Some(before) != plan.release.as_ref())
 }
