@@ -44,9 +44,7 @@ impl Transports {
         secrets: Secrets,
         limit: usize,
     ) -> Result<Transports, String> {
-        let pool = Pool::new(secrets, plan.connections.len(), limit)
-            .map_err(|error| format!("a private directory for connections cannot be made: {error}"))?;
-        let pool = Arc::new(pool);
+        let pool = Arc::new(Pool::new(secrets, plan.connections.len(), limit));
         let mut ways = Vec::with_capacity(plan.connections.len());
         for (number, connection) in plan.connections.iter().enumerate() {
             ways.push(way(number, connection, root, state)?);

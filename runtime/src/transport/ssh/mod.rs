@@ -5,6 +5,7 @@ mod agent;
 mod askpass;
 mod config;
 mod master;
+mod place;
 mod pool;
 
 #[cfg(test)]

@@ -7,27 +7,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use openssh::Session;
-use tempfile::TempDir;
 use tokio::sync::Mutex as Gate;
 use tokio::sync::OnceCell;
 
 use super::agent::Agent;
-use super::askpass;
 use super::config::Settings;
 use super::master::{Tools, connect};
+use super::place::Place;
 use crate::secrets::{Form, Secrets};
-
-/// Longest path of the private directory: a control socket in it has to stay under 108 bytes.
-const LONGEST: usize = 60;
 
 /// Open connections.
 pub(in super::super) struct Pool {
     lines: Mutex<BTreeMap<(usize, String), Arc<Line>>>,
     /// What each of the plan's connections needs, made when it is first used.
     prepared: Vec<OnceCell<Prepared>>,
-    // After what is above, which is closed through sockets in it.
-    place: TempDir,
-    helper: PathBuf,
+    // Made when the first connection is opened. After what is above, which is closed through sockets in it.
+    place: OnceCell<Place>,
     secrets: Secrets,
     limit: usize,
     opened: AtomicU64,
@@ -49,23 +44,17 @@ struct Prepared {
 }
 
 impl Pool {
-    /// A pool for so many connection settings. Makes a private directory; opens nothing.
-    pub(in super::super) fn new(secrets: Secrets, settings: usize, limit: usize) -> std::io::Result<Pool> {
-        let usual = std::env::temp_dir();
-        let base = if usual.as_os_str().len() <= LONGEST { usual.as_path() } else { Path::new("/tmp") };
-        // Made with mode 0700.
-        let place = TempDir::with_prefix_in("manent-", base)?;
-        let helper = askpass::write(place.path())?;
-        Ok(Pool {
-            place,
-            helper,
+    /// A pool for so many connection settings. Opens nothing.
+    pub(in super::super) fn new(secrets: Secrets, settings: usize, limit: usize) -> Pool {
+        Pool {
+            lines: Mutex::default(),
+            prepared: (0..settings).map(|_| OnceCell::new()).collect(),
+            place: OnceCell::new(),
             secrets,
             limit: limit.max(1),
             opened: AtomicU64::new(0),
             clock: AtomicU64::new(0),
-            lines: Mutex::default(),
-            prepared: (0..settings).map(|_| OnceCell::new()).collect(),
-        })
+        }
     }
 
     /// How many connections were opened so far.
@@ -85,20 +74,21 @@ impl Pool {
             return Ok((Arc::clone(open), false));
         }
         self.make_room();
+        let place = self.place().await?;
         let prepared = self
             .prepared
             .get(settings.number)
             .ok_or_else(|| String::from("the connection is not one of the plan's"))?
-            .get_or_try_init(|| self.prepare(settings))
+            .get_or_try_init(|| self.prepare(place.path(), settings))
             .await?;
         let password = match &settings.password_secret {
             Some(name) => Some(self.secrets.resolve(name, Form::Line).map_err(|error| error.to_string())?),
             None => None,
         };
         let tools = Tools {
-            place: self.place.path(),
+            place: place.path(),
             config: &prepared.config,
-            password: password.as_ref().map(|secret| (self.helper.as_path(), secret)),
+            password: password.as_ref().map(|secret| (place.helper(), secret)),
         };
         let opened = Arc::new(connect(host, settings, tools).await?);
         self.opened.fetch_add(1, Ordering::Relaxed);
@@ -113,6 +103,13 @@ impl Pool {
         if session.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, broken)) {
             *session = None;
         }
+    }
+
+    async fn place(&self) -> Result<&Place, String> {
+        self.place
+            .get_or_try_init(async || Place::make())
+            .await
+            .map_err(|error| format!("a private directory for connections cannot be made: {error}"))
     }
 
     fn line(&self, host: &str, settings: &Settings) -> Arc<Line> {
@@ -149,16 +146,16 @@ impl Pool {
         }
     }
 
-    async fn prepare(&self, settings: &Settings) -> Result<Prepared, String> {
+    async fn prepare(&self, place: &Path, settings: &Settings) -> Result<Prepared, String> {
         let agent = match &settings.key_secret {
             Some(name) => {
                 let key = self.secrets.resolve(name, Form::PrivateKey).map_err(|error| error.to_string())?;
-                let started = Agent::start(self.place.path(), settings.number, &key).await;
+                let started = Agent::start(place, settings.number, &key).await;
                 Some(started.map_err(|reason| format!("secret `{name}`: {reason}"))?)
             }
             None => None,
         };
-        let config = self.place.path().join(format!("config{}", settings.number));
+        let config = place.join(format!("config{}", settings.number));
         let text = settings.file(agent.as_ref().map(Agent::socket))?;
         std::fs::write(&config, text)
             .map_err(|error| format!("`{}` cannot be written: {error}", config.display()))?;

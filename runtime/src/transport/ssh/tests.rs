@@ -484,7 +484,7 @@ async fn round_trips_stay_near_those_of_the_bare_connection() {
         password_secret: None,
         number: 0,
     });
-    let pool = super::Pool::new(bed.secrets(), 1, 2).unwrap();
+    let pool = super::Pool::new(bed.secrets(), 1, 2);
     let (bare, _) = pool.connection(&server.host, &pool_settings).await.unwrap();
     let (mut raw, mut read_only, mut ledger) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..40 {
