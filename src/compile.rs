@@ -75,25 +75,25 @@ pub(crate) fn refused(context: &Context, files: &Files, findings: &[Diagnostic])
     fault
 }
 
-/// `2 errors and 1 warning; `manent explain CODE` says more`.
+/// `2 errors and 1 warning; `manent explain unknown-key` says more`, a line to copy.
 pub(crate) fn summary(findings: &[Diagnostic]) -> String {
     let of = |severity| findings.iter().filter(|found| found.severity == severity).count();
-    numbers(of(Severity::Error), of(Severity::Warning))
+    numbers(of(Severity::Error), of(Severity::Warning), findings.first().map(|found| found.code.name()))
 }
 
 /// The same of findings as data.
 pub(crate) fn json_summary(findings: &[JsonFinding]) -> String {
     let of = |severity: &str| findings.iter().filter(|found| found.severity == severity).count();
-    numbers(of("error"), of("warning"))
+    numbers(of("error"), of("warning"), findings.first().map(|found| found.code))
 }
 
-fn numbers(errors: usize, warnings: usize) -> String {
+fn numbers(errors: usize, warnings: usize, first: Option<&str>) -> String {
     let text = match (errors, warnings) {
         (0, warnings) => count(warnings, "warning"),
         (errors, 0) => count(errors, "error"),
         (errors, warnings) => format!("{} and {}", count(errors, "error"), count(warnings, "warning")),
     };
-    format!("{text}; `manent explain CODE` says more")
+    format!("{text}; `manent explain {}` says more", first.unwrap_or("CODE"))
 }
 
 /// Refuses a plan whose provider this version cannot execute, before anything is touched.

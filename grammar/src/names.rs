@@ -86,6 +86,7 @@ fn help_for_host(text: &str, at: usize) -> &'static str {
     match text.get(at..).and_then(|rest| rest.chars().next()) {
         Some('-') => "a leading `-` would be read as an option by other programs: use the host's name",
         Some('@') => "write the host alone; the user goes under `connection`",
+        Some('[') if at > 0 => "write one target a host: names are not expanded",
         Some('[' | ']') => "write the address without brackets",
         Some('/') => "write the host alone, without `http://` and path",
         Some(c) if c.is_whitespace() => "remove the blank",

@@ -31,7 +31,8 @@ pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
 fn page(name: &str, context: &Context) -> Result<Exit, Fault> {
     let Some(code) = Code::ALL.iter().find(|code| code.name() == name) else {
         let names: Vec<String> = Code::ALL.iter().map(|code| code.name().to_owned()).collect();
-        let help = match project::nearest(name, &names) {
+        let begins = || names.iter().find(|known| !name.is_empty() && known.starts_with(name)).cloned();
+        let help = match project::nearest(name, &names).or_else(begins) {
             Some(nearest) => format!("did you mean `{nearest}`? `manent explain` lists all codes"),
             None => String::from("`manent explain` lists all codes"),
         };

@@ -1,6 +1,8 @@
 //! The floor: can every batch go out with all members healthy? The same arithmetic decides again while it runs.
 //! It must not know how members are read.
 
+use std::collections::BTreeSet;
+
 use manent_grammar::Quantity;
 use manent_plan::capacity::{Heads, Limits, Shortfall, admit};
 use manent_plan::{Floor, TargetIx};
@@ -49,8 +51,14 @@ pub(crate) fn floor(
         return floor;
     }
     if env.targets_complete && env.rollout.waves_complete {
+        let mut said = BTreeSet::new();
         for (at, (members, limit)) in waves.iter().zip(&batching.of_waves).enumerate() {
-            check_wave(env, pool, &floor, at, count(members.len()).min(*limit), findings);
+            let batch = count(members.len()).min(*limit);
+            let wave = env.rollout.waves.as_ref().and_then(|waves| waves.get(at));
+            // Waves under the limit of the rollout say the same of the same batch: once is enough.
+            if wave.is_some_and(|wave| wave.max_unavailable.is_some()) || said.insert(batch) {
+                check_wave(env, pool, &floor, at, batch, findings);
+            }
         }
     }
     floor

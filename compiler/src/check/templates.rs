@@ -1,7 +1,7 @@
 //! Placeholders: allowed where they stand, and with a value for every target.
 //! It must not know what the text is for.
 
-use manent_grammar::{Placeholder, Template, suggest};
+use manent_grammar::{Part, Placeholder, Template, suggest};
 
 use crate::decode::{RawEnv, RawTarget, Spanned, listed};
 use crate::diagnostic::{Code, Diagnostic, Findings, Place};
@@ -46,6 +46,13 @@ pub(super) fn template(
     for (placeholder, at) in found.value.placeholders() {
         let place = inside(&found.place, &found.value, at, files);
         check_one(env, placeholder, scope, place, findings);
+    }
+    for part in found.value.parts() {
+        if let Part::Text(text) = part
+            && let Some((written, meant)) = doubled(text)
+        {
+            doubled_braces(&found.place, &written, &meant, files, findings);
+        }
     }
     found.value.substitute(|placeholder| match placeholder {
         Placeholder::Var(name) => env.vars.get(name).map(|value| value.value.clone()),
@@ -101,6 +108,29 @@ fn check_one(env: &RawEnv, placeholder: &Placeholder, scope: Scope, place: Place
     }
 }
 
+/// A placeholder in text that will keep its braces: as it was written, and as it was meant.
+fn doubled(text: &str) -> Option<(String, Placeholder)> {
+    text.match_indices('{').find_map(|(open, _)| {
+        let inner = text.get(open + 1..)?.split('}').next()?;
+        let meant = Template::parse(&format!("{{{}}}", inner.trim())).ok()?;
+        let (placeholder, _) = meant.placeholders().next()?;
+        Some((format!("{{{{{inner}}}}}"), placeholder.clone()))
+    })
+}
+
+fn doubled_braces(whole: &Place, written: &str, meant: &Placeholder, files: &Files, findings: &mut Findings) {
+    let source = files.text(whole.file).get(whole.span.clone()).unwrap_or("");
+    // Text that somebody else put together, such as the name of an artifact without a release, is not theirs to mend.
+    let Some(at) = source.find(written) else { return };
+    let start = whole.span.start + at;
+    let place = Place { file: whole.file, span: start..start + written.len() };
+    findings.push(
+        Diagnostic::warning(Code::DoubledBraces, format!("nothing is filled into `{written}`"))
+            .at(place, "two braces stand for one, as text")
+            .help(format!("write `{meant}`")),
+    );
+}
+
 fn forms(scope: Scope) -> Vec<&'static str> {
     let groups: [(bool, &[&str]); 4] = [
         (scope.target, &["{host}", "{port}", "{label.<name>}"]),
@@ -147,7 +177,7 @@ fn port(env: &RawEnv, place: Place, findings: &mut Findings) {
 }
 
 /// How many more there are like the one that is named.
-fn others(count: usize) -> String {
+pub(super) fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
         2 => " (and 1 other)".to_owned(),

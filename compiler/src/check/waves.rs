@@ -7,6 +7,7 @@ use manent_grammar::{Quantity, Requirement};
 use manent_plan::TargetIx;
 
 use super::names::names;
+use super::templates::others;
 use crate::decode::{RawEnv, RawTarget, RawWave, Spanned, listed};
 use crate::diagnostic::{Code, Diagnostic, Findings};
 
@@ -28,6 +29,7 @@ pub(crate) fn waves(env: &RawEnv, findings: &mut Findings) -> Vec<Vec<TargetIx>>
     }
     names("wave", waves.iter().map(|wave| &wave.name), findings);
     let mut selected: Vec<Vec<TargetIx>> = waves.iter().map(|_| Vec::new()).collect();
+    let mut lost = Vec::new();
     for (at, target) in env.targets.iter().enumerate() {
         let mut first: Option<&RawWave> = None;
         for (wave, members) in waves.iter().zip(&mut selected) {
@@ -42,9 +44,10 @@ pub(crate) fn waves(env: &RawEnv, findings: &mut Findings) -> Vec<Vec<TargetIx>>
         }
         // With a wave missing, the target may well be in that one.
         if first.is_none() && env.rollout.waves_complete {
-            in_none(env, target, waves, findings);
+            lost.push(target);
         }
     }
+    in_none(env, &lost, waves, findings);
     for (wave, members) in waves.iter().zip(&selected) {
         if members.is_empty() && env.targets_complete {
             selects_nothing(env, wave, findings);
@@ -72,7 +75,7 @@ fn position(at: usize) -> Option<TargetIx> {
 fn without_waves(env: &RawEnv, findings: &mut Findings) {
     let finding = Diagnostic::error(
         Code::PoolWithoutWaves,
-        "`config`: the pool has no waves, so it is not said which members may be out together",
+        "the pool has no waves, so it is not said which members may be out together",
     )
     .help("add `rollout: {waves: [{name: canary, select: \"…\"}, {name: rest, select: \"…\"}]}`");
     let place = env.pool.as_ref().map_or(&env.place, |pool| &pool.place);
@@ -95,21 +98,30 @@ fn in_two(target: &RawTarget, first: &RawWave, second: &RawWave, findings: &mut 
     );
 }
 
-fn in_none(env: &RawEnv, target: &RawTarget, waves: &[RawWave], findings: &mut Findings) {
+/// Targets that lack the same are one finding: a forgotten wave is one mistake, however many it would have had.
+fn in_none(env: &RawEnv, lost: &[&RawTarget], waves: &[RawWave], findings: &mut Findings) {
     let asked: BTreeSet<&str> = waves.iter().flat_map(|wave| wave.select.value.labels()).collect();
-    let has: Vec<String> = asked
-        .iter()
-        .map(|label| match target.labels.get(*label) {
+    let mut alike: Vec<(String, Vec<&RawTarget>)> = Vec::new();
+    for target in lost {
+        let has = asked.iter().map(|label| match target.labels.get(*label) {
             Some(value) => format!("{label}={value}"),
             None => format!("no `{label}`"),
-        })
-        .collect();
-    let place = env.rollout.place.clone();
-    let finding =
-        Diagnostic::error(Code::TargetInNoWave, format!("target `{}` is in no wave", target.name()))
-            .at(target.host.place.clone(), format!("it has {}", has.join(", ")))
+        });
+        let has = has.collect::<Vec<_>>().join(", ");
+        match alike.iter_mut().find(|(known, _)| *known == has) {
+            Some((_, group)) => group.push(target),
+            None => alike.push((has, vec![target])),
+        }
+    }
+    for (has, group) in alike {
+        let Some(first) = group.first() else { continue };
+        let message = format!("target `{}` is in no wave{}", first.name(), others(group.len()));
+        let finding = Diagnostic::error(Code::TargetInNoWave, message)
+            .at(first.host.place.clone(), format!("it has {has}"))
             .help("widen a selector, add a wave, or remove the target");
-    findings.push(place.into_iter().fold(finding, |finding, place| finding.at(place, "by these waves")));
+        let place = env.rollout.place.clone();
+        findings.push(place.into_iter().fold(finding, |finding, place| finding.at(place, "by these waves")));
+    }
 }
 
 fn selects_nothing(env: &RawEnv, wave: &RawWave, findings: &mut Findings) {

@@ -69,8 +69,27 @@ impl<'a> Decoder<'a> {
         self.report(
             Diagnostic::error(Code::WrongType, format!("{what} has to be {wanted}, and is {found}"))
                 .at(place, format!("this is {found}"))
-                .help(format!("write {wanted}")),
+                .help(self.instead(node, what, wanted)),
         );
+    }
+
+    /// What to write in place of a value of another shape: the value itself mended where that can be seen, else how such
+    /// a value looks.
+    fn instead(&self, node: NodeId, what: &str, wanted: &str) -> String {
+        let entries: Vec<(&str, &str)> = self
+            .tree
+            .entries(node)
+            .map(|entry| (self.tree.text(entry.key).unwrap_or(""), self.tree.text(entry.value).unwrap_or("")))
+            .collect();
+        match (wanted, entries.as_slice()) {
+            // `{release}` without quotes is YAML for a mapping.
+            ("text", [(name, "")]) => format!("text with braces stands in quotes: `\"{{{name}}}\"`"),
+            ("text", [(label, value)]) if what == "a selector" => format!("write text: `{label}={value}`"),
+            _ => match example(what) {
+                Some(example) => format!("write {wanted}, as in `{example}`"),
+                None => format!("write {wanted}"),
+            },
+        }
     }
 
     /// The values of the keys of a mapping, in the order of `keys`; other keys are reported, `x-…` are free.
@@ -180,6 +199,28 @@ impl<'a> Decoder<'a> {
                 .maybe_help(error.help.clone()),
         );
     }
+}
+
+/// How a mapping or list looks whose keys people do not guess.
+fn example(what: &str) -> Option<&'static str> {
+    Some(match what {
+        "a target" => "{host: web1.example.net, port: 8080}",
+        "`targets`" => "- {host: web1.example.net, port: 8080}",
+        "`labels`" => "{stage: canary}",
+        "`ssh`" => "ssh: {user: deploy}",
+        "`local`" => "local: {}",
+        "a wave" => "{name: rest, select: stage=rest}",
+        "`waves`" => "- {name: rest, select: stage=rest}",
+        "a secret" => "{name: dataplane, ref: \"env:DATAPLANE\"}",
+        "`secrets`" => "- {name: dataplane, ref: \"env:DATAPLANE\"}",
+        "`artifact`" => "artifact: {path: \"dist/shop-{release}.tar.gz\"}",
+        "`traffic`" => "traffic: {pool: {provider: haproxy, settings: {…}}}",
+        "a post-test" => "{http: \"http://{host}:{port}/healthz\", within: 60s}",
+        "`post-test`" => "- {http: \"http://{host}:{port}/healthz\", within: 60s}",
+        "a step" => "{name: warm-cache, run: [/srv/shop/bin/warm]}",
+        "`steps`" | "`activate`" => "- {name: warm-cache, run: [/srv/shop/bin/warm]}",
+        _ => return None,
+    })
 }
 
 /// Words in backticks, joined by commas.

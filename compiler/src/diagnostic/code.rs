@@ -61,6 +61,7 @@ codes! {
     UnknownLabel "unknown-label",
     UnknownVariable "unknown-variable",
     MissingPort "missing-port",
+    DoubledBraces "doubled-braces",
     // The pool.
     UnknownProvider "unknown-provider",
     UnknownSetting "unknown-setting",

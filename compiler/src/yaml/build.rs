@@ -8,7 +8,8 @@ use std::sync::Arc;
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::limits::{LIMITS, Limits};
-use super::place::Places;
+use super::mend::mend;
+use super::place::{Places, without_comment};
 use super::{Kind, Node, NodeId, Tree};
 use crate::diagnostic::{Code, Diagnostic, Findings, Place};
 use crate::source::FileId;
@@ -137,7 +138,7 @@ impl Builder<'_> {
                 Code::WrongType,
                 "the document is empty",
                 0..0,
-                "write the keys that the reference lists",
+                "copy one from `examples/`, or let `manent init` write a small one to begin with",
             );
         }
         root
@@ -180,6 +181,7 @@ impl Builder<'_> {
         };
         // Most scalars stand in the source as they are; then no copy is kept. Counted from the end, since an anchor or
         // a tag belongs to the front of the span.
+        let span = &if quote == 1 { without_comment(self.text, span) } else { span.clone() };
         let end = span.end.saturating_sub(quote);
         let start = end.saturating_sub(text.len());
         let opening = start.checked_sub(quote).and_then(|at| self.text.get(at..start)).unwrap_or("");
@@ -366,11 +368,7 @@ impl Builder<'_> {
         let end =
             self.text.get(at..).and_then(|rest| rest.chars().next()).map_or(at, |next| at + next.len_utf8());
         let place = Place { file: self.file, span: at..end };
-        let help = if error.info().contains("indentation") {
-            "indent this line like its neighbours, or close the bracket or quote that was opened above it"
-        } else {
-            "mend the YAML here; indent with blanks, and put text that holds `: `, ` #` or quotes into quotes"
-        };
+        let help = mend(error.info(), self.text.get(..at).unwrap_or(""));
         self.refused = true;
         let finding = Diagnostic::error(Code::YamlSyntax, format!("this is not YAML: {}", error.info()))
             .at(place, "the reader stopped here")

@@ -3,6 +3,7 @@
 
 mod build;
 mod limits;
+mod mend;
 mod place;
 
 pub(crate) use build::build;

@@ -1,6 +1,8 @@
 //! From places counted in characters, as the YAML parser gives them, to bytes.
 //! It must not know what stands there.
 
+use std::ops::Range;
+
 /// Every how many characters a byte position is remembered.
 const STRIDE: usize = 256;
 
@@ -34,9 +36,43 @@ impl<'a> Places<'a> {
     }
 }
 
+/// The span of a quoted text up to its closing quote: the parser's goes on to the end of a comment behind it.
+pub(super) fn without_comment(text: &str, span: &Range<usize>) -> Range<usize> {
+    let inner = text.get(span.clone()).unwrap_or("");
+    let mut characters = inner.char_indices().skip_while(|(_, character)| !matches!(character, '"' | '\''));
+    let Some((_, quote)) = characters.next() else { return span.clone() };
+    let mut characters = characters.peekable();
+    while let Some((at, character)) = characters.next() {
+        if quote == '"' && character == '\\' {
+            characters.next();
+        } else if character == quote {
+            // Two single quotes are one in the text.
+            if quote == '\'' && characters.next_if(|(_, next)| *next == '\'').is_some() {
+                continue;
+            }
+            return span.start..span.start + at + 1;
+        }
+    }
+    span.clone()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_text_ends_with_its_quote() {
+        for (text, end) in [
+            ("'a' # it's", 3),
+            ("'it''s' # b", 7),
+            (r#""a\" # b" # c"#, 9),
+            (r#""a" # "b""#, 3),
+            ("&x 'a' # b", 6),
+            ("\"a\"", 3),
+        ] {
+            assert_eq!(without_comment(text, &(0..text.len())), 0..end, "{text}");
+        }
+    }
 
     #[test]
     fn every_character_of_mixed_text_is_found() {
