@@ -14,6 +14,7 @@ mod demo;
 mod documents;
 mod layout;
 mod overtaken;
+mod real;
 mod reference;
 mod run;
 mod world;
