@@ -100,7 +100,8 @@ impl RunState {
         active.memory.good = 0;
         active.memory.good_since = None;
         active.memory.gap = 0;
-        active.memory.forced = false;
+        // A state that every instance accepted to forget stays forgotten: forced again after each crash, a member would
+        // never have the time to come up. A load balancer that was reloaded meanwhile shows another identity.
         for work in active.nodes.values_mut() {
             let mut nodes = std::mem::take(work).into_nodes();
             nodes.retain(|_, node| doubted(node, at, &reads));
