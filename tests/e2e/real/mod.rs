@@ -1,7 +1,12 @@
 //! The program over real parts: HAProxy, ssh servers, a versioned application, clients. What is true is read from them.
 //! It must not believe what the program says; tests compare the two.
 
+mod capacity;
+mod journal;
+mod kill;
+mod operate;
 mod rolling;
+mod watch;
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command, Stdio};

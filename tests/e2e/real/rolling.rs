@@ -121,8 +121,11 @@ fn a_broken_release_that_stops_leaves_one_member_out_and_names_it() {
 
 #[test]
 fn members_with_persistent_clients_are_hardened_and_the_release_finishes() {
-    let rollout =
-        Rollout { drain_timeout: "1500ms".to_owned(), on_timeout: "proceed".to_owned(), ..Rollout::default() };
+    let rollout = Rollout {
+        drain_timeout: "1500ms".to_owned(),
+        on_timeout: "proceed".to_owned(),
+        ..Rollout::default()
+    };
     let site = Site::start(Plan { sticky: true, hosts: 3, rollout, ..Plan::default() }).unwrap();
     let mut config = site.load_config();
     (config.keep_cookies, config.slow_every) = (true, 2);
