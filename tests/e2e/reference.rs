@@ -54,14 +54,53 @@ fn the_readme_names_only_what_is_there() {
 
 #[test]
 fn the_documents_of_the_readme_plan() {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let world = world_of("README.md");
+    let said = world.run(&["lint", "--json"]).exits(0);
+    assert_eq!(said.json(), serde_json::json!([]));
+    world.run(&["plan", "shop/shop/prod"]).exits(0);
+}
+
+/// A tree of the documents that a page shows; the first line of each is its path.
+fn world_of(page: &str) -> World {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
     let world = World::new();
-    let documents = readme.split("```yaml\n# ").skip(1).filter_map(|rest| rest.split("```").next());
+    let documents = page.split("```yaml\n# ").skip(1).filter_map(|rest| rest.split("```").next());
     for document in documents {
         let (name, text) = document.split_once('\n').unwrap();
         world.write(name, text);
     }
+    world
+}
+
+#[test]
+fn the_reference_of_the_documents_has_every_key() {
+    let page = "docs/reference/documents.md";
+    let world = world_of(page);
     let said = world.run(&["lint", "--json"]).exits(0);
     assert_eq!(said.json(), serde_json::json!([]));
-    world.run(&["plan", "shop/shop/prod"]).exits(0);
+    world.run(&["plan", "shop/shop/all-keys"]).exits(0);
+
+    // Every level says which keys it has when it meets one that is like none of them.
+    world.write(
+        "envconfig/shop/shop/all-keys.yml",
+        "targets: [{host: a, qqqqqqqq: 1}]\nconnection: {ssh: {qqqqqqqq: 1}, qqqqqqqq: 1}\nqqqqqqqq: 1\n\
+         rollout: {qqqqqqqq: 1, waves: [{name: a, select: b, qqqqqqqq: 1}]}\n\
+         traffic: {qqqqqqqq: 1, pool: {qqqqqqqq: 1}}\nsecrets: [{qqqqqqqq: 1}]\n",
+    );
+    world.write(
+        "descriptors/shop.yml",
+        "app: shop\nqqqqqqqq: 1\nrelease: {qqqqqqqq: 1, artifact: {qqqqqqqq: 1}}\ndeploy: {qqqqqqqq: 1}\n\
+         post-test: [{qqqqqqqq: 1}]\nsteps: [{qqqqqqqq: 1}]\n",
+    );
+    let findings = world.run(&["lint", "--json"]).exits(2).json();
+    let helps = findings.as_array().unwrap().iter().filter(|finding| finding["code"] == "unknown-key");
+    let helps: Vec<&str> = helps.map(|finding| finding["help"].as_str().unwrap()).collect();
+    assert!(helps.len() >= 14, "{findings:#}");
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(page)).unwrap();
+    for help in helps {
+        let (_, keys) = help.split_once(" are ").or_else(|| help.split_once(" is ")).unwrap();
+        for key in keys.split(", ") {
+            assert!(page.contains(key), "{key} of `{help}` is missing in the reference");
+        }
+    }
 }
