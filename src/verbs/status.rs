@@ -23,10 +23,11 @@ It reads the journal alone: it is right also when load balancers, targets and th
 
 Examples:
   manent status                   the newest run
+  manent status shop/shop/prod    the newest run of an environment
   manent status RUN --watch       follow a run to its end
   manent status --json | jq .blocked")]
 pub(crate) struct Args {
-    /// The run; default: the newest
+    /// The run, or `org/app/env` for its newest; default: the newest of all
     run: Option<String>,
     /// Show it again whenever it changes, until it ends
     #[arg(long)]
@@ -37,7 +38,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, context: &Context) -> Result<Exit, Fault> {
     let project = context.project()?;
     let runs = Runs::open(&project)?;
-    let id = runs.find(args.run.as_deref())?;
+    let id = match runs.of(args.run.as_deref().unwrap_or_default())?.into_iter().next() {
+        Some(newest) => newest.id,
+        None => runs.find(args.run.as_deref())?,
+    };
     if !args.watch {
         let loaded = runs.load(&id)?;
         show(context, &loaded)?;

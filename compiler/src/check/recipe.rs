@@ -187,12 +187,13 @@ fn joined(
                 }
                 Some(Value::Argv(_) | Value::Duration(_)) | None => String::new(),
             },
-            Piece::ArtifactPath => literal(artifact.map_or("", |artifact| artifact.path.as_str())),
+            // Without a release the path is a template still, there is no file to digest, and the plan can only be read.
+            Piece::ArtifactPath => match artifact {
+                Some(artifact) if artifact.sha256.is_none() => artifact.path.clone(),
+                artifact => literal(artifact.map_or("", |artifact| artifact.path.as_str())),
+            },
             Piece::ArtifactSha256 => {
-                // Without a release there is no file to digest, and the plan can only be read.
-                literal(
-                    artifact.and_then(|artifact| artifact.sha256.as_deref()).unwrap_or("{artifact.sha256}"),
-                )
+                literal(artifact.and_then(|artifact| artifact.sha256.as_deref()).unwrap_or("of-the-artifact"))
             }
         };
         written.push_str(&part);
