@@ -41,7 +41,8 @@ pub(crate) fn run(_: &Args, context: &Context) -> Result<Exit, Fault> {
         .collect();
     if !there.is_empty() {
         let names = there.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        return Err(Fault::error(format!("already there, so nothing was written: {names}"))
+        let exist = if there.len() == 1 { "exists" } else { "exist" };
+        return Err(Fault::error(format!("{names} {exist} already, nothing was written"))
             .help("choose another directory with `--root DIR`, or remove what is there"));
     }
     for (name, text) in FILES {
