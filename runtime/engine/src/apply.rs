@@ -100,6 +100,7 @@ impl RunState {
         active.memory.good = 0;
         active.memory.good_since = None;
         active.memory.gap = 0;
+        active.gated = None;
         // A state that every instance accepted to forget stays forgotten: forced again after each crash, a member would
         // never have the time to come up. A load balancer that was reloaded meanwhile shows another identity.
         for work in active.nodes.values_mut() {
@@ -216,8 +217,10 @@ impl RunState {
             let Some(target) = self.targets.get_mut(at.at()) else { continue };
             // What cannot be seen is taken for healthy: then its return is awaited like any other.
             let serves = view.is_none_or(|view| view.serves(*at));
-            taken += u32::from(serves && view.is_some());
-            if !forward {
+            // Admitted before, by a process that died or by a drain that was not obeyed: what was true then stays true.
+            let again = target.out.is_some() && active.begun.contains(at);
+            taken += u32::from(view.is_some() && (serves || (again && target.healthy_before)));
+            if !forward || again {
                 continue;
             }
             target.healthy_before = serves;
@@ -241,6 +244,18 @@ impl RunState {
                 }
             }
             active.stage = 0;
+        } else if let Some((_, view)) = &self.view {
+            // A drain that was intended and never happened took nobody out.
+            for at in &active.targets {
+                if let Some(target) = self.targets.get_mut(at.at())
+                    && active.begun.contains(at)
+                    && view.complete()
+                    && !view.out_somewhere(*at)
+                {
+                    target.out = None;
+                    active.begun.remove(at);
+                }
+            }
         }
         active.memory = Memory { postponed: Some((blocked.clone(), next)), ..Memory::default() };
     }

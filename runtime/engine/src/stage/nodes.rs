@@ -22,7 +22,9 @@ pub(super) fn next(ctx: Ctx<'_>, procedure: Procedure) -> Move {
     if let Some(target) = work.next_again()
         && let Some(Node::Again { no }) = work.get(target)
     {
-        return perform(ctx, procedure, target, Some(*no));
+        // It may run on where it stopped: the target has to be out as for a first time.
+        let fresh = gate_is_fresh(ctx, procedure);
+        return if fresh { perform(ctx, procedure, target, Some(*no)) } else { Move::To(Stage::Gate) };
     }
     if let Some(probe) = due_probe(ctx, procedure, work) {
         return probe;

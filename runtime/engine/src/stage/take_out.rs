@@ -1,7 +1,7 @@
 //! Drain the members of an admitted batch on every instance, and see it confirmed by a later read. A drain that cannot
 //! be completed is taken back. It never touches a member's node.
 
-use super::{Ctx, Move};
+use super::{Ctx, Move, Stage};
 use crate::call::Change;
 use crate::event::{Cause, Detour};
 use crate::view::Admin;
@@ -22,6 +22,11 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
     if !pool.capabilities.sees_members {
         return blind(ctx, limit);
     }
+    if memory.sent.is_none() && memory.read.is_none() {
+        // A process took the run up here: whether the members went out is not known, and the pool may have changed. What
+        // still has to go out is admitted anew.
+        return Move::To(Stage::Admit);
+    }
     let Some((read, view)) = ctx.fresh() else { return first_read(ctx) };
     if view.complete() && ctx.active.targets.iter().all(|target| view.out(*target)) {
         return confirmed(ctx, view.healthy());
@@ -39,7 +44,9 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
         (_, None) => ctx.now,
     };
     if view.complete() && ctx.now >= again {
-        return drain(ctx);
+        // Members that still serve would be taken away only now: the floor is asked again.
+        let serves = ctx.active.targets.iter().any(|target| view.serves(*target));
+        return if serves { Move::To(Stage::Admit) } else { drain(ctx) };
     }
     let due = ctx.next_read(limit);
     if ctx.now >= due {
@@ -49,7 +56,7 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
     }
 }
 
-/// The read that comes at once after a change, or after a process took the run up again.
+/// The read that comes at once after a change.
 fn first_read(ctx: Ctx<'_>) -> Move {
     match (&ctx.active.memory.trouble, ctx.active.memory.sent) {
         // A change that just failed is not followed by a read without any distance.
