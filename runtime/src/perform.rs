@@ -2,6 +2,7 @@
 //! from this machine. One answer a call, whatever happens. It must not retry, pace or judge: the engine does.
 
 mod actions;
+mod local_file;
 mod probe;
 mod tests_of_health;
 

@@ -2,13 +2,13 @@
 //! position, so a call that is performed again goes on where it stopped. It must not retry.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use manent_engine::{CallNo, Procedure, Ran};
 use manent_grammar::{Placeholder, Template};
 use manent_plan::{Action, Custom};
 
+use super::local_file::local_file;
 use super::{Performer, Scope};
 use crate::providers::{text, url};
 use crate::transport::{Command, Exec, Executed};
@@ -161,11 +161,14 @@ impl Performer {
             Ok(paths) => paths,
             Err(reason) => return Acted::Failed { begun: false, reason },
         };
+        let from = match local_file(&self.root, &from) {
+            Ok(from) => from,
+            Err(reason) => return Acted::Failed { begun: false, reason },
+        };
         let transport = match self.transports.of(scope.target).await {
             Ok(transport) => transport,
             Err(reason) => return Acted::Failed { begun: false, reason },
         };
-        let from: PathBuf = self.root.join(from);
         match acted(transport.upload(&from, &to, sha256, Duration::from_millis(timeout_ms)).await, timeout_ms)
         {
             // A part of a file under a temporary name is no effect, and sending it again is safe.
