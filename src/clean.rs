@@ -40,6 +40,25 @@ fn colour_sequence(text: &str) -> usize {
     if body.as_bytes().get(length) == Some(&b'm') { length + 3 } else { 0 }
 }
 
+/// JSON text with every such character as `\uXXXX`: JSON itself escapes only those below a blank, and a terminal obeys some
+/// above. They stand inside of strings only, since JSON has none elsewhere, so that the value stays the same.
+pub(crate) fn json(text: &str) -> String {
+    if !text.chars().any(hidden) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hidden(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 fn clean(text: &str, stays: impl Fn(char) -> bool) -> String {
     if !text.chars().any(|c| hidden(c) && !stays(c)) {
         return text.to_owned();
@@ -58,10 +77,13 @@ fn clean(text: &str, stays: impl Fn(char) -> bool) -> String {
     out
 }
 
-/// Control characters, and the marks that reorder text or separate lines without being one.
-fn hidden(c: char) -> bool {
+/// Control characters, and the marks that reorder text, separate lines without being one, or cannot be seen: two names
+/// that look alike must be alike.
+pub(crate) fn hidden(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -74,6 +96,21 @@ mod tests {
         assert_eq!(line("a\u{9b}31mb\u{202e}c"), "a\\u{9b}31mb\\u{202e}c");
         assert_eq!(lines("a\r\nb"), "a\\r\nb");
         assert_eq!(line("grün 東京"), "grün 東京");
+    }
+
+    #[test]
+    fn what_cannot_be_seen_becomes_codes() {
+        assert_eq!(line("w\u{200b}eb\u{61c}1\u{e0041}"), "w\\u{200b}eb\\u{61c}1\\u{e0041}");
+    }
+
+    #[test]
+    fn json_says_the_same_without_them() {
+        let value = "a\u{9b}2J\u{7f}\u{202e}\u{2028}\u{e0041}\u{1b}\n grün 💣";
+        let text = serde_json::to_string(value).unwrap();
+        let safe = json(&text);
+        assert!(!safe.chars().any(hidden), "{safe}");
+        assert!(safe.contains("grün 💣"), "{safe}");
+        assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), value);
     }
 
     #[test]

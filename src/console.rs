@@ -131,7 +131,7 @@ impl Console {
     pub(crate) fn value(&self, value: &impl serde::Serialize) -> Result<(), Fault> {
         let text = serde_json::to_string(value)
             .map_err(|error| Fault::error("the answer cannot be written as JSON").because(&error))?;
-        self.raw(&text)
+        self.raw(&clean::json(&text))
     }
 
     fn raw(&self, text: &str) -> Result<(), Fault> {

@@ -122,3 +122,15 @@ fn the_same_plan_has_the_same_bytes() {
     let other = PlanBuilder::new().floor(Quantity::Percent(10)).build();
     assert_ne!(PlanBuilder::new().build().digest(), other.digest());
 }
+
+/// The file is printed as it is (`manent plan --json`), and a descriptor chooses what stands in it.
+#[test]
+fn nothing_in_the_file_drives_a_terminal_or_hides() {
+    let mut plan = full();
+    let odd = "a\u{1b}[2J\u{9b}31m\u{7f}\u{202e}\u{2028}\u{200b}\u{e0041}\\ grün 💣\n";
+    plan.secrets.insert(odd.to_owned(), odd.to_owned());
+    reads_back(&plan);
+    let text = String::from_utf8(write(&plan)).unwrap();
+    assert!(text.contains(r"a\u001b[2J\u009b31m\u007f\u202e\u2028\u200b\udb40\udc41\\ grün 💣\n"), "{text}");
+    assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}'), "{text}");
+}
