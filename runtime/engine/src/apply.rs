@@ -216,7 +216,7 @@ impl RunState {
         for at in &active.targets {
             let Some(target) = self.targets.get_mut(at.at()) else { continue };
             // What cannot be seen is taken for healthy: then its return is awaited like any other.
-            let serves = view.is_none_or(|view| view.serves(*at));
+            let serves = view.is_none_or(|view| !view.surely_lost(*at));
             // Admitted before, by a process that died or by a drain that was not obeyed: what was true then stays true.
             let again = target.out.is_some() && active.begun.contains(at);
             taken += u32::from(view.is_some() && (serves || (again && target.healthy_before)));

@@ -155,6 +155,17 @@ impl PoolView {
         self.complete() && self.seen_everywhere(target).all(|seen| seen.serves())
     }
 
+    /// Certainly receives no new traffic from an instance, or is certainly not healthy there: taking it out lowers nothing.
+    /// What is unknown may be serving.
+    #[must_use]
+    pub fn surely_lost(&self, target: TargetIx) -> bool {
+        self.seen_everywhere(target).any(|seen| match seen.admin {
+            Admin::Out | Admin::Idle | Admin::Absent => true,
+            Admin::In => seen.health == Health::Down,
+            Admin::Unknown => false,
+        })
+    }
+
     /// Out on every instance, all of which answered.
     #[must_use]
     pub fn out(&self, target: TargetIx) -> bool {

@@ -2,6 +2,7 @@
 //! a judge that knows only the invariants. It knows no real clock, no chance but its seed, and nothing of the engine's
 //! state.
 
+pub mod chance;
 pub mod facts;
 pub mod judge;
 pub mod random;

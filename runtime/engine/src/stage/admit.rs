@@ -75,7 +75,8 @@ fn counted(number: usize) -> u32 {
 
 fn heads(ctx: Ctx<'_>, view: &PoolView) -> Heads {
     let batch = &ctx.active.targets;
-    let taken = batch.iter().filter(|target| view.serves(**target)).count();
+    // What is unknown may be serving, and counts as taken away.
+    let taken = batch.iter().filter(|target| !view.surely_lost(**target)).count();
     Heads { healthy: view.healthy(), taken: counted(taken), ..out_and_batch(ctx) }
 }
 

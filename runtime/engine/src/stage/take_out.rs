@@ -45,7 +45,7 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
     };
     if view.complete() && ctx.now >= again {
         // Members that still serve would be taken away only now: the floor is asked again.
-        let serves = ctx.active.targets.iter().any(|target| view.serves(*target));
+        let serves = ctx.active.targets.iter().any(|target| !view.surely_lost(*target));
         return if serves { Move::To(Stage::Admit) } else { drain(ctx) };
     }
     let due = ctx.next_read(limit);
