@@ -31,7 +31,7 @@ impl RunState {
         self.newest = at;
         match event {
             Event::Started { adopted, force } => self.started(at, adopted, *force),
-            Event::Resumed { retry_failed } => self.resumed(at, *retry_failed),
+            Event::Resumed { retry_failed } => self.resumed(plan, at, *retry_failed),
             Event::Began { step } => self.began(plan, at, *step),
             Event::Entered { stage } => self.entered(plan, at, *stage),
             Event::Detoured { to, cause } => {
@@ -82,10 +82,10 @@ impl RunState {
     }
 
     /// Whatever was in flight is in doubt: reads are forgotten, changes are settled by a read, nodes are asked.
-    fn resumed(&mut self, at: Timestamp, retry_failed: bool) {
+    fn resumed(&mut self, plan: &Plan, at: Timestamp, retry_failed: bool) {
         self.interrupted = false;
         self.paused = None;
-        self.reopen(retry_failed);
+        self.reopen(plan, retry_failed);
         let Some(active) = &mut self.active else { return };
         let reads: BTreeSet<CallNo> = active
             .flying
@@ -111,7 +111,7 @@ impl RunState {
     }
 
     /// A run that stopped goes on: where the failure may be tried again, its step waits once more.
-    fn reopen(&mut self, retry_failed: bool) {
+    fn reopen(&mut self, plan: &Plan, retry_failed: bool) {
         let Way::Ended { outcome, was } = &self.way else { return };
         let Outcome::Stopped { cause } = outcome else { return };
         let again = retry_failed || !cause.unknown.is_empty() || matches!(**was, Way::Back { .. });
@@ -126,10 +126,37 @@ impl RunState {
         if !again {
             return;
         }
-        if let Some(step) = failed.and_then(|failed| self.steps.get_mut(failed.at()))
-            && let StepState::Failed { ended, .. } = step
-        {
-            *step = StepState::Retried(ended.clone());
+        let Some(failed) = failed else { return };
+        // A wait that failed put its members back, or took them out again: what it waited for has to be done anew, under
+        // the floor and after a check, not just waited for.
+        let wait = plan.steps.get(failed.at()).is_some_and(|step| match step.kind {
+            StepKind::DrainWait | StepKind::RestoreWait => true,
+            StepKind::Config
+            | StepKind::Preflight
+            | StepKind::Drain
+            | StepKind::Deploy
+            | StepKind::PostTest
+            | StepKind::Custom(_)
+            | StepKind::Restore
+            | StepKind::Activate(_)
+            | StepKind::Bake
+            | StepKind::Approve
+            | StepKind::UndoDrain
+            | StepKind::UndoDeploy
+            | StepKind::UndoCustom(_)
+            | StepKind::UndoRestore
+            | StepKind::UndoActivate(_) => false,
+        });
+        let first = StepIx(failed.0.saturating_sub(u32::from(wait)));
+        for step in first.0..=failed.0 {
+            if let Some(step) = self.steps.get_mut(StepIx(step).at())
+                && let StepState::Failed { ended, .. } | StepState::Done(ended) = step
+            {
+                *step = StepState::Retried(ended.clone());
+            }
+        }
+        if let Way::Forward { next } = &mut self.way {
+            *next = first.0;
         }
     }
 
@@ -319,7 +346,7 @@ impl RunState {
                     }
                     Ran::Unknown { reason } => Node::Doubt { no, until, next: at, reason: reason.clone() },
                 };
-                self.node(at, procedure, target, release, node);
+                self.node(at, (no, procedure, target), release, node);
             }
             (Call::Probe { of, procedure, target, .. }, Answer::Probed(probed)) => {
                 self.probed(plan, at, (of, procedure, target), probed);
@@ -423,8 +450,8 @@ impl RunState {
         let before = self.target(target).and_then(|target| target.before.clone());
         let wanted = if back { before } else { Some(plan.release.clone()) };
         let Some(active) = &mut self.active else { return };
-        let Active { nodes, stage, targets, .. } = active;
-        let Some(work) = nodes.get_mut(stage) else { return };
+        let Active { nodes, targets, .. } = active;
+        let Some(work) = work_of(nodes, target, of) else { return };
         let Some(Node::Doubt { until, .. }) = work.get(target) else { return };
         let until = *until;
         match stage::settle_probe(procedure, of, until, wanted.as_ref(), probed.clone(), at) {
@@ -434,7 +461,7 @@ impl RunState {
                 {
                     target.release = Release::Known(release.clone());
                 }
-                self.node(at, procedure, target, wanted.flatten(), node);
+                self.node(at, (of, procedure, target), wanted.flatten(), node);
             }
             None => work.wait_again(targets, target),
         }
@@ -444,8 +471,7 @@ impl RunState {
     fn node(
         &mut self,
         at: Timestamp,
-        procedure: Procedure,
-        target: TargetIx,
+        (no, procedure, target): (CallNo, Procedure, TargetIx),
         release: Option<String>,
         node: Node,
     ) {
@@ -483,7 +509,8 @@ impl RunState {
             }
             Node::Running { .. } | Node::Again { .. } => {}
         }
-        if let Some(work) = active.nodes.get_mut(&active.stage) {
+        // The stage in hand may be another one by now: the gate is looked at again while some targets are at work.
+        if let Some(work) = work_of(&mut active.nodes, target, no) {
             work.set(target, node);
         }
     }
@@ -589,6 +616,16 @@ pub(crate) fn changes(procedure: Procedure) -> bool {
         | Procedure::Activate(_)
         | Procedure::UndoActivate(_) => true,
     }
+}
+
+/// The stage's work to which a call belongs.
+fn work_of(nodes: &mut BTreeMap<u32, Work>, target: TargetIx, no: CallNo) -> Option<&mut Work> {
+    nodes.values_mut().find(|work| match work.get(target) {
+        Some(Node::Running { no: its, .. } | Node::Doubt { no: its, .. } | Node::Again { no: its }) => {
+            *its == no
+        }
+        Some(Node::Done { .. } | Node::Failed { .. }) | None => false,
+    })
 }
 
 fn identities(view: &PoolView) -> Vec<Option<String>> {

@@ -52,9 +52,6 @@ fn plan(chance: &mut Random, targets: u32, others: u32) -> Plan {
     if chance.once_in(3) {
         builder = builder.custom("warm", !chance.once_in(5));
     }
-    if chance.once_in(4) {
-        builder = builder.activate("jobs", !chance.once_in(5));
-    }
     if canary > 0 && canary < targets && chance.once_in(4) {
         builder = if chance.once_in(2) { builder.bake("canary", 20_000) } else { builder.approval("canary") };
     }
@@ -165,10 +162,7 @@ fn fault(chance: &mut Random, targets: u32, members: u32, instances: u32) -> Wha
         2 => What::Reload { instance },
         3 => What::Api {
             instance,
-            reach: chance.pick(
-                &[Reach::Unreachable, Reach::Slow(3_000), Reach::LosesAnswers, Reach::Errors, Reach::Ignores],
-                Reach::Unreachable,
-            ),
+            reach: chance.pick(&[Reach::Unreachable, Reach::LosesAnswers], Reach::Unreachable),
             ms,
         },
         4 => What::HostGone { target, ms },
