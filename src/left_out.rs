@@ -134,6 +134,9 @@ mod tests {
         // A run that began with it and was refused has it out still.
         ran(&project, day + 60_000, &[W1], &[], Outcome::Refused { cause: Cause::new("y") });
         assert_eq!(names(&project), ["w1"]);
+        // It is the first that can be gone on with.
+        let left = left_out(&Runs::open(&project).unwrap(), &fixtures::four_targets().environment).unwrap();
+        assert!(left.into_values().all(|left| left.run == RunId::of(Timestamp(day), 1).to_string()));
         ran(&project, day + 120_000, &[], &[], Outcome::Succeeded);
         assert!(names(&project).is_empty());
     }
