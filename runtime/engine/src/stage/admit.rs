@@ -38,10 +38,23 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
         return refuse(problem.clone());
     }
     let limits = Limits { floor: ctx.state.floor(ctx.plan), unavailable: limit(ctx) };
-    match admit(heads(ctx, view), limits) {
+    let heads = heads(ctx, view);
+    match admit(heads, limits) {
+        Ok(()) if heads.healthy < limits.floor && by_others(ctx, view) => {
+            let Heads { healthy, taken, .. } = heads;
+            let shortfall = Shortfall::Floor { healthy, taken, need: limits.floor };
+            blocked(ctx, pool, in_words(ctx, shortfall, Some(view)))
+        }
         Ok(()) => Move::next(),
         Err(shortfall) => blocked(ctx, pool, in_words(ctx, shortfall, Some(view))),
     }
+}
+
+/// Whether a member of the batch is shown out by somebody else's hand. In a pool under its floor that may not be so: there
+/// are APIs that call every member out while all of them serve. A member that is down lowers nothing, whatever the rest.
+fn by_others(ctx: Ctx<'_>, view: &PoolView) -> bool {
+    let ours = |target| ctx.state.target(target).is_some_and(|target| target.out.is_some());
+    ctx.active.targets.iter().any(|target| view.out_somewhere(*target) && !ours(*target))
 }
 
 fn refuse(message: String) -> Move {
