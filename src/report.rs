@@ -273,7 +273,7 @@ impl Sheet<'_> {
                 self.paint.with(Look::Yellow, format!("out since {}", clock::of_day(since.0)))
             }
             (Some(true), None) => String::from("in service"),
-            (Some(false), None) => self.paint.with(Look::Yellow, "not in service, by somebody else's hand"),
+            (Some(false), None) => self.paint.with(Look::Yellow, "not in service"),
             (None, None) if !self.pooled => String::new(),
             (None, None) => self.paint.with(Look::Dim, "not seen in the load balancer"),
         };

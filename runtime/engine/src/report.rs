@@ -512,12 +512,15 @@ fn target(plan: &Plan, state: &RunState, at: TargetIx) -> TargetLine {
         Release::Known(release) => (release.clone(), true),
         Release::Unknown => (None, false),
     };
-    let read = state
-        .view
-        .as_ref()
-        .filter(|(_, view)| view.complete())
-        .map(|(_, view)| view.seen_everywhere(at).all(|seen| seen.admin == crate::view::Admin::In));
+    let view = state.view.as_ref().map(|(_, view)| view).filter(|view| view.complete());
+    let read = view.map(|view| view.serves(at));
     let mut remarks = Vec::new();
+    if let (Some(view), Some(false), None) = (view, read, known.out) {
+        let seen = view.instances.iter().zip(view.seen_everywhere(at)).filter(|(_, seen)| !seen.serves());
+        let words: Vec<String> =
+            seen.map(|(instance, seen)| format!("{} on {}", seen.words, instance.name)).collect();
+        remarks.push(words.join(", "));
+    }
     if !known.left_out.is_empty() {
         remarks
             .push(String::from("somebody else had it out when its batch was drained; it is left out there"));
