@@ -206,7 +206,7 @@ fn text(context: &Context, plan: &Plan, state: &RunState, refused: Option<&str>)
             each.map(|(one, seen)| format!("{} on {}", seen.words, one.name)).collect::<Vec<_>>().join(", ")
         });
         lines.push(
-            format!("  {:<28} {release:<16} {}", target.name(), clean::line(&seen.unwrap_or_default()))
+            format!("  {:<28} {release:<16} {}", named(target), clean::line(&seen.unwrap_or_default()))
                 .trim_end()
                 .to_owned(),
         );
@@ -219,4 +219,13 @@ fn text(context: &Context, plan: &Plan, state: &RunState, refused: Option<&str>)
         }
     }
     lines.join("\n")
+}
+
+/// A target, with its member's name where that is another.
+fn named(target: &manent_plan::Target) -> String {
+    let name = target.name();
+    if name == target.member || target.host == target.member {
+        return clean::line(&name);
+    }
+    clean::line(&format!("{name} ({})", target.member))
 }
