@@ -2,6 +2,7 @@
 //! It must not believe what the program says; tests compare the two.
 
 mod capacity;
+mod cases;
 mod journal;
 mod kill;
 mod operate;
