@@ -324,3 +324,22 @@ fn two_runs_are_written_by_two_processes_at_once() {
         assert_eq!(reader.read(&run.id).unwrap().records.len(), 50);
     }
 }
+
+/// Killed while the journal was made: what lies there is nobody's record, and the next one begins anew.
+#[test]
+fn half_a_birth_is_no_journal_and_stops_nobody() {
+    let place = tempfile::tempdir().unwrap();
+    let state = place.path().join("state");
+    crate::private::directory(&state).unwrap();
+    std::fs::write(state.join("journal.db.new"), "").unwrap();
+    std::fs::write(state.join("journal.db.new-journal"), [0; 512]).unwrap();
+    assert!(SqliteReader::open(&state).unwrap().is_none());
+    drop(SqliteJournal::open(&state).unwrap());
+    assert!(SqliteReader::open(&state).unwrap().unwrap().runs(None).unwrap().is_empty());
+    let left: Vec<_> = std::fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["journal.db"]);
+    // A journal that has lost its content is not taken for one that was never written.
+    std::fs::write(state.join("journal.db"), "").unwrap();
+    assert!(matches!(SqliteJournal::open(&state), Err(JournalError::NotAJournal(_))));
+    assert!(SqliteReader::open(&state).unwrap().unwrap().runs(None).is_err());
+}

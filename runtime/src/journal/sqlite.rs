@@ -66,12 +66,14 @@ impl SqliteJournal {
     pub fn open(state: &Path) -> Result<SqliteJournal, JournalError> {
         private::directory(state)?;
         let path = SqliteJournal::path(state);
-        // SQLite gives its side files the mode of the database, so that is made first.
+        if path.symlink_metadata().is_err() {
+            birth(state, &path)?;
+        }
+        // SQLite gives its side files the mode of the database; here it is checked.
         drop(private::file(&path)?);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut database = Connection::open_with_flags(&path, flags).map_err(failure)?;
-        database.busy_timeout(BUSY).map_err(failure)?;
-        prepare(&mut database, &path)?;
+        let database = connect(&path)?;
+        database.pragma_update(None, "synchronous", "FULL").map_err(failure)?;
+        sqlite_read::is_ours(&database, &path)?;
         Ok(SqliteJournal { database, tails: BTreeMap::new(), given: BTreeMap::new(), failed: None })
     }
 
@@ -97,21 +99,45 @@ impl SqliteJournal {
     }
 }
 
-fn prepare(database: &mut Connection, path: &Path) -> Result<(), JournalError> {
-    if number_of(database, "page_count")? == 0 {
-        database.pragma_update(None, "journal_mode", "WAL").map_err(failure)?;
+/// Makes the journal under another name and gives it its own when it is complete and on disk. A process that is killed
+/// here leaves no journal, never half of one, which nobody could tell from one that has lost its content.
+fn birth(state: &Path, path: &Path) -> Result<(), JournalError> {
+    let io = |error: std::io::Error| JournalError::Failed(format!("`{}`: {error}", path.display()));
+    // One at a time, so that nobody's journal is replaced; the lock goes with the process.
+    let folder = std::fs::File::open(state).map_err(io)?;
+    folder.lock().map_err(io)?;
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
     }
+    let new = state.join("journal.db.new");
+    for side in ["", "-journal", "-wal", "-shm"] {
+        match std::fs::remove_file(state.join(format!("journal.db.new{side}"))) {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io(error)),
+        }
+    }
+    drop(private::file(&new)?);
+    let mut database = connect(&new)?;
     database.pragma_update(None, "synchronous", "FULL").map_err(failure)?;
     let begun = database.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failure)?;
-    let empty: bool =
-        begun.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0)).map_err(failure)?;
-    if empty {
-        begun.execute_batch(SCHEMA).map_err(failure)?;
-        begun.pragma_update(None, "user_version", FORMAT).map_err(failure)?;
-        begun.pragma_update(None, "application_id", APPLICATION).map_err(failure)?;
-    }
+    begun.execute_batch(SCHEMA).map_err(failure)?;
+    begun.pragma_update(None, "user_version", FORMAT).map_err(failure)?;
+    begun.pragma_update(None, "application_id", APPLICATION).map_err(failure)?;
     begun.commit().map_err(failure)?;
-    sqlite_read::is_ours(database, path)
+    database.pragma_update(None, "journal_mode", "WAL").map_err(failure)?;
+    // The last connection takes the log with it.
+    database.close().map_err(|(_, error)| failure(error))?;
+    std::fs::File::open(&new).and_then(|file| file.sync_all()).map_err(io)?;
+    std::fs::rename(&new, path).map_err(io)?;
+    folder.sync_all().map_err(io)
+}
+
+fn connect(path: &Path) -> Result<Connection, JournalError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let database = Connection::open_with_flags(path, flags).map_err(failure)?;
+    database.busy_timeout(BUSY).map_err(failure)?;
+    Ok(database)
 }
 
 fn write_tip(begun: &Connection, run: &RunId, tip: &Tip) -> Result<(), JournalError> {
@@ -120,10 +146,6 @@ fn write_tip(begun: &Connection, run: &RunId, tip: &Tip) -> Result<(), JournalEr
         .execute(params![run.as_str(), signed(tip.first), signed(tip.seq), tip.checksum])
         .map_err(failure)?;
     Ok(())
-}
-
-fn number_of(database: &Connection, pragma: &str) -> Result<i64, JournalError> {
-    database.pragma_query_value(None, pragma, |row| row.get(0)).map_err(failure)
 }
 
 pub(super) fn failure(error: rusqlite::Error) -> JournalError {
