@@ -85,6 +85,9 @@ impl RunState {
     fn resumed(&mut self, plan: &Plan, at: Timestamp, retry_failed: bool) {
         self.interrupted = false;
         self.paused = None;
+        // Killed after the journal knew the run and before it knew a single event: nothing was touched, and it begins here.
+        // What it would have adopted or forced is not known; without either it does less, never more.
+        self.started.get_or_insert(at);
         self.reopen(plan, retry_failed);
         let Some(active) = &mut self.active else { return };
         let reads: BTreeSet<CallNo> = active

@@ -73,10 +73,14 @@ impl World {
 }
 
 fn run(plan: &Plan, broken: Option<TargetIx>) -> (Outcome, World) {
+    run_from(plan, broken, Event::Started { adopted: BTreeSet::new(), force: false })
+}
+
+fn run_from(plan: &Plan, broken: Option<TargetIx>, first: Event) -> (Outcome, World) {
     let mut world = World { out: BTreeSet::new(), release: BTreeMap::new(), broken, calls: vec![] };
     let mut engine = Engine::new(plan);
     let mut now = Timestamp(1_000);
-    let mut turn = engine.take(now, Event::Started { adopted: BTreeSet::new(), force: false });
+    let mut turn = engine.take(now, first);
     for _ in 0..10_000 {
         if let Some(outcome) = turn.outcome {
             return (outcome, world);
@@ -141,4 +145,13 @@ fn a_stop_leaves_the_member_out_and_touches_nothing_else() {
     assert!(matches!(outcome, Outcome::Stopped { .. }), "{outcome:?}");
     assert_eq!(world.out, BTreeSet::from([TargetIx(1)]));
     assert_eq!(world.calls[4..], ["Drain w2".to_owned(), "Apply w2 r2".to_owned()]);
+}
+
+/// The journal learns of a run in one commit and of its first event in the next; a kill can come between them.
+#[test]
+fn a_run_killed_before_its_first_event_is_taken_up() {
+    let plan = plan(OnFailure::Rollback);
+    let (outcome, resumed) = run_from(&plan, None, Event::Resumed { retry_failed: false });
+    assert_eq!(outcome, Outcome::Succeeded);
+    assert_eq!(resumed.calls, run(&plan, None).1.calls);
 }
