@@ -45,7 +45,7 @@ fn plan(chance: &mut Random, targets: u32, others: u32) -> Plan {
         .clocks(drain, restore, poll)
         .on_failure(chance.pick(&[OnFailure::Rollback, OnFailure::Stop], OnFailure::Stop))
         .on_timeout(chance.pick(&[OnTimeout::Proceed, OnTimeout::Fail], OnTimeout::Fail))
-        .parallelism(chance.small(1, 4));
+        .parallelism(32);
     if chance.once_in(3) {
         builder = builder.min_ready(u64::from(chance.small(1, 8)) * 1_000);
     }

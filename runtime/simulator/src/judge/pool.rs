@@ -59,7 +59,10 @@ impl Book<'_> {
         let serves = |target: &&TargetIx| {
             read.view.seen_everywhere(**target).all(|seen| seen.serves() || seen.admin == Admin::Unknown)
         };
-        let taken = u32::try_from(targets.iter().filter(serves).count()).unwrap_or(u32::MAX);
+        // Members that the run has out already, and that an instance forgot, are told again (design 7.2).
+        let new = |target: &&TargetIx| self.target(target.0).is_none_or(|book| book.drained.is_none());
+        let taken = targets.iter().filter(serves).filter(new).count();
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX);
         let healthy = read.view.healthy();
         if taken > 0 && healthy.saturating_sub(taken) < self.need() {
             let says = format!(
@@ -203,7 +206,7 @@ impl Book<'_> {
             }
         }
         if self.sees() && change != Change::Restore {
-            self.judge_capacity(at, no, (before, after), outside, found);
+            self.judge_capacity(at, no, targets, (before, after), outside, found);
         }
     }
 
@@ -211,6 +214,7 @@ impl Book<'_> {
         &self,
         at: u64,
         no: u64,
+        targets: &[u32],
         (before, after): (u32, u32),
         outside: &Outside<'_>,
         found: &mut Vec<Violation>,
@@ -221,6 +225,14 @@ impl Book<'_> {
         }
         // The exemption of I1c: an outside fault fell between the read and the call.
         if outside.befell(self.run, self.last_look(), |_| true) {
+            return;
+        }
+        // A drain that a reload made an instance forget is sent again there (design 7.2): the members are out by the run's
+        // hand since they were admitted.
+        let forgot = |what| matches!(what, What::Reload { .. });
+        let admitted =
+            targets.iter().filter_map(|target| self.target(*target)).filter_map(|book| book.drained).min();
+        if admitted.is_some_and(|admitted| outside.befell(self.run, admitted, forgot)) {
             return;
         }
         // A node that dies falls, for a load balancer, when `fall` checks have failed: until then no read can show it.
@@ -269,7 +281,7 @@ impl Book<'_> {
             found.push(self.violation("gate", at, Some(no), says));
         }
         if self.sees() && !outside.befell(self.run, self.last_look(), back) {
-            self.judge_capacity(at, no, (before, after), outside, found);
+            self.judge_capacity(at, no, &[target], (before, after), outside, found);
         }
     }
 
