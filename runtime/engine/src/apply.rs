@@ -58,7 +58,16 @@ impl RunState {
                 self.way = Way::Back { cause: cause.clone(), left, barrier };
             }
             Event::Paused { by } => self.paused = Some(by.clone()),
-            Event::Continued { .. } => self.paused = None,
+            Event::Continued { .. } => {
+                self.paused = None;
+                // What was read before the pause is old: everything is looked at again first.
+                if let Some(active) = &mut self.active {
+                    active.memory.read = None;
+                    active.memory.good = 0;
+                    active.memory.good_since = None;
+                    active.gated = None;
+                }
+            }
             Event::Cancelled { by, rollback } => self.cancelled = Some((by.clone(), *rollback)),
             Event::Approved { step, by } => {
                 self.approvals.insert(*step, by.clone());

@@ -22,6 +22,11 @@ fn no_seed_breaks_an_invariant() {
         let scenario = scenario(seed);
         let done = scenario.run();
         println!("{:#?}\n{:#?}", scenario.setup, scenario.options);
+        println!(
+            "{:#?}\n{:#?}",
+            scenario.plans.first().map(|plan| &plan.pool),
+            scenario.plans.first().map(|plan| &plan.rollout)
+        );
         for fact in done.world.facts() {
             println!("{} {:?}", fact.at, fact.what);
         }

@@ -1,6 +1,8 @@
 //! Take back what the step did, then fail it or postpone it: untouched members go back into service, members that never
 //! became healthy go out again. It never touches a node.
 
+use manent_plan::TargetIx;
+
 use super::{Ctx, Move};
 use crate::call::Change;
 use crate::event::{Blocked, Cause, Detour, Effect};
@@ -30,15 +32,18 @@ pub(super) fn next(ctx: Ctx<'_>, to: Detour, cause: &Cause) -> Move {
     };
     let on = match to {
         Detour::PutBackAndPostpone | Detour::PutBackAndFail => {
-            ctx.pairs(&ctx.active.targets, false, |_, seen| !matches!(seen.admin, Admin::In | Admin::Idle))
+            ctx.pairs(&ctx.active.targets, false, |_, seen| seen.admin == Admin::Out)
         }
         Detour::TakeOutAndFail => {
-            let sick: Vec<_> =
-                ctx.active.targets.iter().copied().filter(|target| !view.serves(*target)).collect();
+            // While an instance does not answer, a member that the others show well is left where it is: taking it out
+            // could cost capacity for nothing.
+            let complete = view.complete();
+            let sick = |at: &TargetIx| if complete { !view.serves(*at) } else { view.surely_lost(*at) };
+            let sick: Vec<TargetIx> = ctx.active.targets.iter().copied().filter(sick).collect();
             ctx.pairs(&sick, false, |_, seen| seen.admin != Admin::Out)
         }
     };
-    // An instance that does not answer reads is told all the same: it may well hear a change.
+    // An instance that does not answer is told when it does.
     if ctx.now >= again && !on.is_empty() {
         return ctx.change(change(to), on, None);
     }

@@ -237,8 +237,14 @@ impl Book<'_> {
         }
         // A node that dies falls, for a load balancer, when `fall` checks have failed: until then no read can show it.
         let noticed = u64::from(self.setup.checks.fall + 1) * self.setup.checks.every_ms;
-        let dies = |what| matches!(what, What::AppDown { .. } | What::PathDown { .. });
+        let dies = |what| matches!(what, What::AppDown { .. } | What::PathDown { .. } | What::Reboot { .. });
         if outside.befell(self.run, self.last_look().saturating_sub(noticed), dies) {
+            return;
+        }
+        // A node that no load balancer checks is never noticed.
+        let unseen =
+            |what| matches!(what, What::AppDown { member, .. } if self.setup.unchecked.contains(&member));
+        if outside.befell(self.run, 0, unseen) {
             return;
         }
         if before < need {

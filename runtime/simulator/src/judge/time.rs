@@ -23,7 +23,8 @@ impl Book<'_> {
         let longest = drain.max(pool.capabilities.drain_delay_ms.unwrap_or(0)).max(restore);
         let ready = self.plan.rollout.min_ready_ms;
         let bake: u64 = self.plan.rollout.waves.iter().filter_map(|wave| wave.bake_ms).sum();
-        let idle = longest + ready + poll + bake + self.around.person_ms;
+        // Two waits may follow each other without a change between them: a proof that failed, then a drain of what is out already.
+        let idle = longest + restore + ready + poll + bake + self.around.person_ms;
         self.within("a stretch of nothing but reads", (self.idle, idle, at), no, found);
         let forgot = |since: u64| {
             outside.befell(self.run, since, |what| {
@@ -54,16 +55,17 @@ impl Book<'_> {
         found: &mut Vec<Violation>,
     ) {
         let slack = self.slowest.saturating_mul(6) + MARGIN_MS + self.nodes_ms();
-        let mut end = since.saturating_add(limit).saturating_add(slack);
+        let due = since.saturating_add(limit);
+        let mut end = due.saturating_add(slack);
         for (from, to) in &self.downtimes {
             if *to < since {
                 continue;
             }
             if self.around.clock_set_back {
                 end = end.max(to.saturating_add(limit).saturating_add(slack));
-            } else if *from <= end && *to >= end {
+            } else if *from <= end && *to >= due {
                 // The limit fell into a time without a process: one fresh read decides.
-                end = to.saturating_add(slack);
+                end = end.max(to.saturating_add(slack));
             }
         }
         if at > end {
