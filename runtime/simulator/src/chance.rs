@@ -1,5 +1,8 @@
 //! Scenarios from a seed: a random fleet, a random valid plan, and a random subset of faults, so that rare mixes get
 //! their turn (swarm testing). The same seed gives the same scenario on every machine. It must not judge.
+//!
+//! Faults whose right answer depends on what a load balancer could know (a reload, a path that only one instance lost,
+//! members without checks, somebody who drains by hand) are tried in named cases, where that answer is written down.
 
 use manent_engine::{Change, Procedure};
 use manent_grammar::Quantity;
@@ -78,9 +81,6 @@ fn world(chance: &mut Random, seed: u64, targets: u32, others: u32, plan: &Plan)
         ..Setup::default()
     };
     if chance.once_in(6) {
-        setup.unchecked.insert(chance.small(0, targets - 1));
-    }
-    if chance.once_in(6) {
         setup.sticky.insert(chance.small(0, targets - 1), u64::from(chance.small(1, 400)) * 1_000);
     }
     if chance.once_in(4) {
@@ -143,16 +143,11 @@ fn fault(chance: &mut Random, targets: u32, members: u32, instances: u32) -> Wha
     let target = chance.small(0, targets - 1);
     let instance = chance.small(0, instances - 1);
     let ms = chance.between(1_000, 150_000);
-    match chance.small(0, 5) {
+    match chance.small(0, 4) {
         0 => What::AppDown { member, ms },
-        1 => What::PathDown { instance, member, ms },
-        2 => What::Api {
-            instance,
-            reach: chance.pick(&[Reach::Unreachable, Reach::LosesAnswers], Reach::Unreachable),
-            ms: ms.min(4_000),
-        },
-        3 => What::HostGone { target, ms },
-        4 => What::CutConnection { target },
+        1 => What::Api { instance, reach: Reach::LosesAnswers, ms },
+        2 => What::HostGone { target, ms },
+        3 => What::CutConnection { target },
         _ => What::Fail {
             procedure: chance
                 .pick(&[Procedure::Apply, Procedure::Custom(0), Procedure::Undo], Procedure::Apply),
