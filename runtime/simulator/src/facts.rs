@@ -166,11 +166,14 @@ pub enum Blame {
     Outside,
 }
 
+/// A target at the end: out or not, its release, and what ran on it how often.
+pub type TargetEnd = (bool, Option<String>, Vec<(String, u32)>);
+
 /// The final state of a world, for comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
     /// How each run ended: the name of the outcome.
     pub outcomes: Vec<String>,
     /// Each target: in service on every instance, release on disk, executions of every procedure that ended.
-    pub targets: Vec<(bool, Option<String>, Vec<(String, u32)>)>,
+    pub targets: Vec<TargetEnd>,
 }

@@ -217,7 +217,10 @@ impl Trial<'_, '_> {
         if run.engine.is_none() {
             let due = run.restart.is_some_and(|(time, _)| time <= now)
                 || (run.process == 0 && run.outcome.is_none() && run.begins <= now);
-            return if due { self.start(at, now) } else { () };
+            if due {
+                self.start(at, now);
+            }
+            return;
         }
         let mut events: Vec<Event> = Vec::new();
         let mut numbers: Vec<(u64, Answer)> = Vec::new();

@@ -8,6 +8,7 @@ use crate::facts::Truth;
 use crate::setup::What;
 
 impl Book<'_> {
+    #[expect(clippy::too_many_arguments, reason = "a fact with all that surrounds it")]
     pub(super) fn judge_end(
         &mut self,
         at: u64,

@@ -26,14 +26,9 @@ fn undoes(procedure: Procedure) -> Option<Procedure> {
 
 /// A command with an effect begins on a target.
 pub(super) fn begin(book: &mut Target, procedure: Procedure) {
-    match undoes(procedure) {
-        None => {
-            if book.stack.last() != Some(&Begun::Ran(procedure)) {
-                book.stack.push(Begun::Ran(procedure));
-            }
-        }
-        // It is taken away when it is known to be done.
-        Some(_) => {}
+    // The undo of something is taken away when it is known to be done.
+    if undoes(procedure).is_none() && book.stack.last() != Some(&Begun::Ran(procedure)) {
+        book.stack.push(Begun::Ran(procedure));
     }
 }
 

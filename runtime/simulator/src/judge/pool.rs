@@ -143,7 +143,7 @@ impl Book<'_> {
         {
             return Some(String::from("no post-test passed since it was changed"));
         }
-        let back = !book.stack.iter().any(|begun| *begun == Begun::Ran(Procedure::Apply));
+        let back = !book.stack.contains(&Begun::Ran(Procedure::Apply));
         let missing = (0_u32..).zip(&self.plan.procedures.steps).map(|(at, _)| Procedure::Custom(at));
         let mut missing = missing.filter(|step| !book.stack.contains(&Begun::Ran(*step)));
         match missing.next() {
@@ -188,6 +188,7 @@ impl Book<'_> {
     }
 
     /// I1b, I1c, I1d: what a change did to the pool.
+    #[expect(clippy::too_many_arguments, reason = "a fact with all that surrounds it")]
     pub(super) fn judge_effect(
         &mut self,
         at: u64,
@@ -210,6 +211,7 @@ impl Book<'_> {
         }
     }
 
+    #[expect(clippy::too_many_arguments, reason = "a fact with all that surrounds it")]
     fn judge_capacity(
         &self,
         at: u64,
@@ -260,6 +262,7 @@ impl Book<'_> {
     }
 
     /// A run stopped the application of a target.
+    #[expect(clippy::too_many_arguments, reason = "a fact with all that surrounds it")]
     pub(super) fn judge_stop(
         &self,
         at: u64,
