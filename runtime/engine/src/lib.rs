@@ -7,6 +7,8 @@ pub mod call;
 pub mod decide;
 mod driver;
 pub mod event;
+#[cfg(feature = "fault-injection")]
+pub mod fault;
 pub mod report;
 mod stage;
 pub mod state;

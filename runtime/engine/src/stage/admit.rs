@@ -37,7 +37,7 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
     if let Some(problem) = view.problems.first() {
         return refuse(problem.clone());
     }
-    let limits = Limits { floor: ctx.state.floor(ctx.plan), unavailable: limit(ctx) };
+    let limits = Limits { floor: floor(ctx), unavailable: limit(ctx) };
     let heads = heads(ctx, view);
     match admit(heads, limits) {
         Ok(()) if heads.healthy < limits.floor && by_others(ctx, view) => {
@@ -72,6 +72,15 @@ fn blocked(ctx: Ctx<'_>, pool: &Pool, why: Blocked) -> Move {
         return Move::Fail { cause: Cause::new(message), effect: Effect::None };
     }
     Move::Postpone { blocked: why, next: read.plus(pool.poll_interval_ms).min(limit) }
+}
+
+/// The floor, forwards and on the way back alike.
+fn floor(ctx: Ctx<'_>) -> u32 {
+    #[cfg(feature = "fault-injection")]
+    if matches!(ctx.state.way, crate::state::Way::Back { .. }) && crate::fault::floor_is_skipped() {
+        return 0;
+    }
+    ctx.state.floor(ctx.plan)
 }
 
 /// The limit of members out by manent's hand: the wave's own, while it runs.
