@@ -1,8 +1,6 @@
 //! Faults planted on purpose: the judge has to object to each of them in a scenario in which it is silent without the fault.
 //! A judge that objects to nothing proves nothing.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use manent_engine::{Change, Procedure};
 use manent_grammar::Quantity;
 use manent_plan::OnFailure;
