@@ -2,6 +2,7 @@
 //! They must not know how they are shown; `render` and `json` do.
 
 mod code;
+mod excerpt;
 mod json;
 mod render;
 

@@ -3,8 +3,9 @@
 
 use std::fmt;
 
-use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, SourceCode};
+use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, SourceCode};
 
+use super::excerpt::Excerpt;
 use super::{Diagnostic, Label, Severity};
 use crate::source::{FileId, Files};
 
@@ -57,7 +58,7 @@ struct Shown {
     severity: Severity,
     message: String,
     help: Option<String>,
-    source: Option<NamedSource<String>>,
+    source: Option<Excerpt>,
     labels: Vec<LabeledSpan>,
     elsewhere: Vec<Shown>,
     is_place: bool,
@@ -73,34 +74,38 @@ impl Shown {
         }
         let mut order = order.into_iter();
         let first = order.next();
+        let (source, labels) = first.map(|file| excerpt(files, &finding.labels, file)).unzip();
         Shown {
             code: finding.code.name(),
             severity: finding.severity,
             message: finding.message.clone(),
             help: finding.help.clone(),
-            source: first.map(|file| source(files, file)),
-            labels: first.map(|file| labels_in(files, &finding.labels, file)).unwrap_or_default(),
+            source,
+            labels: labels.unwrap_or_default(),
             elsewhere: order.map(|file| Shown::place(files, finding, file)).collect(),
             is_place: false,
         }
     }
 
     fn place(files: &Files, finding: &Diagnostic, file: FileId) -> Self {
+        let (source, labels) = excerpt(files, &finding.labels, file);
         Shown {
             code: "",
             severity: finding.severity,
             message: format!("see also {}", files.path(file)),
             help: None,
-            source: Some(source(files, file)),
-            labels: labels_in(files, &finding.labels, file),
+            source: Some(source),
+            labels,
             elsewhere: Vec::new(),
             is_place: true,
         }
     }
 }
 
-fn source(files: &Files, file: FileId) -> NamedSource<String> {
-    NamedSource::new(files.path(file), files.text(file).to_owned())
+fn excerpt(files: &Files, labels: &[Label], file: FileId) -> (Excerpt, Vec<LabeledSpan>) {
+    let mut labels = labels_in(files, labels, file);
+    let source = Excerpt::new(files.path(file), files.text(file), &mut labels);
+    (source, labels)
 }
 
 fn labels_in(files: &Files, labels: &[Label], file: FileId) -> Vec<LabeledSpan> {
