@@ -543,7 +543,6 @@ fn a_drain_on_one_load_balancer_alone_is_taken_back() {
 
 /// O-12: the judge has nothing to say of it.
 #[test]
-#[ignore = "the judge takes a drain that no load balancer made, and a read showed in service since, for one that is left (I4a)"]
 fn a_drain_that_was_never_made_is_not_left() {
     play(&refused_drain(LB1));
 }

@@ -354,7 +354,20 @@ impl<'p> Book<'p> {
     fn look(&mut self, at: u64, sent: u64, view: &PoolView) {
         let fresh = sent >= self.changed;
         let processes: Vec<Option<String>> = view.instances.iter().map(|one| one.identity.clone()).collect();
+        let made = |target: TargetIx| self.out.get(&target.0).is_some_and(|instances| !instances.is_empty());
         for (target, book) in (0_u32..).map(TargetIx).zip(&mut self.targets) {
+            // A drain that no instance made, and that a later read shows not to be there, leaves nothing behind.
+            let inside = || view.seen_everywhere(target).all(|seen| seen.admin == Admin::In);
+            if book.drained.is_some()
+                && fresh
+                && view.complete()
+                && book.stack.last() == Some(&Begun::Drained)
+                && !made(target)
+                && inside()
+            {
+                book.stack.pop();
+                book.drained = None;
+            }
             if !book.returning.is_empty() && fresh {
                 let seen = |instance: &u32| view.seen(target, *instance as usize).serves();
                 if view.complete() && book.returning.iter().all(seen) {
