@@ -97,11 +97,23 @@ fn numbers_make_sense_together() {
     );
     refused(|plan| pool(plan).capabilities.sees_connections = false, "needs one");
     refused(|plan| plan.rollout.max_unavailable_count = 0, "maxUnavailable is 0");
+    refused(|plan| plan.rollout.max_unavailable_count = 4, "maxUnavailable is 4, 1 of 4 is 1");
     refused(|plan| plan.rollout.parallelism = 0, "parallelism is 0");
     refused(|plan| plan.rollout.waves[1].approval = true, "the approval of wave `rest`");
     refused(|plan| plan.procedures.post_test[0].consecutive = 0, "consecutive of a post-test is 0");
     refused(|plan| plan.secrets.clear(), "secret `lb` is used by `credentials_secret` of the pool");
     refused(|plan| plan.inputs[0].sha256 = "../..".into(), "the digest of");
+}
+
+/// What becomes an argument or a path is as plain in a plan that somebody made up as in a compiled one.
+#[test]
+fn hosts_and_releases_are_plain() {
+    for host in ["-oProxyCommand=id", "a b", "a\u{1b}[2J", "a/b", ""] {
+        refused(|plan| plan.targets[0].host = host.into(), "cannot be the name of a host");
+    }
+    for release in ["-rf", "../x", ".x", "a b", "a\nb", "", "$(id)"] {
+        refused(|plan| plan.release = Some(release.into()), "cannot be the name of a release");
+    }
 }
 
 /// Ids are what journals and people know steps by.

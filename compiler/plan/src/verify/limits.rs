@@ -55,6 +55,12 @@ fn rollout(plan: &Plan, found: &mut Found) {
     for (what, _) in counts.into_iter().chain(waves).filter(|(_, count)| *count == 0) {
         limit(found, what, 0, "at least 1 is needed");
     }
+    let targets = u32::try_from(plan.targets.len()).unwrap_or(u32::MAX);
+    let most = rollout.max_unavailable.round_down(targets).max(1);
+    if rollout.max_unavailable_count != most {
+        let rule = format!("{} of {targets} is {most}", rollout.max_unavailable);
+        limit(found, "maxUnavailable", rollout.max_unavailable_count, rule);
+    }
     for wave in &rollout.waves {
         duration(found, "bake", wave.bake_ms.unwrap_or(0), 0);
     }

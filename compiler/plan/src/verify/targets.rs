@@ -27,6 +27,7 @@ pub(super) fn check(plan: &Plan, found: &mut Found) {
     if plan.targets.is_empty() {
         found.push(Violation::NoTargets);
     }
+    release(plan, found);
     each_target(plan, found);
     batches(plan, found);
     let names = |list: &[Custom]| list.iter().map(|custom| custom.name.clone()).collect::<Vec<_>>();
@@ -36,10 +37,25 @@ pub(super) fn check(plan: &Plan, found: &mut Found) {
     unique_names("activation", &names(&plan.procedures.activate), found);
 }
 
+/// A release is part of paths and arguments everywhere; the compiler makes no plan with another one.
+fn release(plan: &Plan, found: &mut Found) {
+    let Some(release) = &plan.release else { return };
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+".contains(&byte);
+    let plain = !release.is_empty() && release.len() <= 128 && release.bytes().all(allowed);
+    if !plain || release.starts_with(['-', '.']) {
+        let why = "letters, digits and `._-+` are allowed, at most 128, not beginning with `-` or `.`".into();
+        found.push(Violation::Name { what: "release", name: release.clone(), why });
+    }
+}
+
 fn each_target(plan: &Plan, found: &mut Found) {
     let mut names = BTreeSet::new();
     let mut members = BTreeSet::new();
     for target in &plan.targets {
+        // The host becomes an argument of ssh: one with a leading dash would be an option.
+        if let Err(error) = manent_grammar::host(&target.host) {
+            found.push(Violation::Name { what: "host", name: target.host.clone(), why: error.to_string() });
+        }
         if plan.connections.get(target.connection as usize).is_none() {
             found.push(Violation::ConnectionMissing { target: target.name() });
         }

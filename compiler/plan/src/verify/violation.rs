@@ -57,7 +57,7 @@ pub enum Violation {
     /// A name that cannot be part of a step's id, or that is used twice.
     #[error("`{name}` cannot be the name of a {what}: {why}")]
     Name {
-        /// `wave`, `step` or `activation`.
+        /// `wave`, `step`, `activation`, `host` or `release`.
         what: &'static str,
         /// The name.
         name: String,
