@@ -270,6 +270,10 @@ fn another_format_or_another_file_is_refused_in_words() {
     assert!(matches!(SqliteJournal::open(other.path()), Err(JournalError::NotAJournal(_))));
     std::fs::write(&path, "no database at all, but long enough to look at").unwrap();
     assert!(SqliteJournal::open(other.path()).is_err());
+    // Nor is one waited for that never answers.
+    std::fs::remove_file(&path).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, &path, 0o600.into()).unwrap();
+    assert!(matches!(SqliteReader::open(other.path()), Err(JournalError::NotAJournal(_))));
 }
 
 #[test]

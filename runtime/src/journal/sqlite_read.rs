@@ -29,6 +29,10 @@ impl SqliteReader {
             return Ok(None);
         }
         private::checked_directory(state)?;
+        // A pipe would be waited for.
+        if !path.is_file() {
+            return Err(JournalError::NotAJournal(path.display().to_string()));
+        }
         Ok(Some(SqliteReader { path }))
     }
 
