@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use manent_grammar::{Quantity, Template};
+pub use manent_grammar::Quantity;
+use manent_grammar::Template;
 
 use crate::ids::TargetIx;
 use crate::model::{

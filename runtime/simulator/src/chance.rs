@@ -5,7 +5,7 @@
 //! members without checks, somebody who drains by hand) are tried in named cases, where that answer is written down.
 
 use manent_engine::{Change, Procedure};
-use manent_grammar::Quantity;
+use manent_plan::fixtures::Quantity;
 use manent_plan::{OnFailure, OnTimeout, Plan, fixtures::PlanBuilder};
 
 use crate::random::Random;

@@ -71,7 +71,7 @@ pub fn matrix() -> Vec<Scenario> {
         fixtures::PlanBuilder::new()
             .wave("canary", 1, 1)
             .wave("rest", 2, 1)
-            .floor(manent_grammar::Quantity::Count(2))
+            .floor(fixtures::Quantity::Count(2))
             .clocks(60_000, 60_000, 5_000)
     };
     let world = || Setup { targets: 3, sessions: 2, longest_ms: 4_000, ..Setup::default() };

@@ -4,7 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use manent_engine::{Answer, Call, Change, Event, Outcome, PoolView, Procedure, Ran, Report};
-use manent_grammar::Quantity;
+use manent_plan::fixtures::Quantity;
 use manent_plan::fixtures::{PlanBuilder, base};
 use manent_plan::{Action, OnFailure, TargetIx};
 use manent_simulator::facts::Happened;

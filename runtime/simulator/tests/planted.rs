@@ -2,8 +2,8 @@
 //! A judge that objects to nothing proves nothing.
 
 use manent_engine::{Change, Procedure};
-use manent_grammar::Quantity;
 use manent_plan::OnFailure;
+use manent_plan::fixtures::Quantity;
 use manent_plan::fixtures::base;
 use manent_simulator::facts::Happened;
 use manent_simulator::sabotage::Sabotage;
