@@ -30,16 +30,18 @@ struct Cut {
 impl Excerpt {
     /// The source for these labels, which are moved to where their text is now.
     pub(super) fn new(name: &str, text: &str, labels: &mut [LabeledSpan]) -> Excerpt {
-        let lines = || text.split_inclusive(['\n', '\r']);
+        // Only what is drawn is looked at: a file may be large, and its findings many.
+        let drawn = drawn(text, labels);
+        let lines = || text.get(drawn.clone()).unwrap_or_default().split_inclusive(['\n', '\r']);
         if lines().all(|line| line.len() <= LONGEST) {
             return Excerpt { source: NamedSource::new(name, text.to_owned()), cuts: Vec::new() };
         }
-        let mut kept = String::new();
+        let mut kept = text.get(..drawn.start).unwrap_or_default().to_owned();
         let mut cuts = Vec::new();
         let mut moved: Vec<(usize, usize)> =
             labels.iter().map(|label| (label.offset(), label.offset() + label.len())).collect();
         let ends = moved.clone();
-        let mut start = 0;
+        let mut start = drawn.start;
         for line in lines() {
             let next = start + line.len();
             let body = line.trim_end_matches(['\n', '\r']);
@@ -73,11 +75,23 @@ impl Excerpt {
             }
             start = next;
         }
+        kept.push_str(text.get(drawn.end..).unwrap_or_default());
         for (label, (begin, end)) in labels.iter_mut().zip(moved) {
             *label = LabeledSpan::new(label.label().map(str::to_owned), begin, end.saturating_sub(begin));
         }
         Excerpt { source: NamedSource::new(name, kept), cuts }
     }
+}
+
+/// The lines of all labels, with one before and one after.
+fn drawn(text: &str, labels: &[LabeledSpan]) -> std::ops::Range<usize> {
+    let first = labels.iter().map(LabeledSpan::offset).min().unwrap_or_default();
+    let last = labels.iter().map(|label| label.offset() + label.len()).max().unwrap_or_default();
+    let line_before = |at: usize| text.get(..at).and_then(|text| text.rfind('\n'));
+    let line_after = |at: usize| text.get(at..).and_then(|text| text.find('\n')).map(|found| at + found + 1);
+    let start = line_before(first).and_then(line_before).map_or(0, |at| at + 1);
+    let end = line_after(last).and_then(line_after).unwrap_or(text.len());
+    start..end
 }
 
 /// The nearest place at or before `at` where a character begins.
