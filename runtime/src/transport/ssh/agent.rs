@@ -38,7 +38,8 @@ impl Agent {
         let lifeline = process.stdin.take().ok_or_else(|| String::from("`ssh-agent` has no input"))?;
         let agent = Agent { socket, _lifeline: lifeline, _process: process };
         for _ in 0..500 {
-            if agent.socket.exists() {
+            // The file is there a moment before the agent listens on it.
+            if std::os::unix::net::UnixStream::connect(&agent.socket).is_ok() {
                 agent.add(key).await?;
                 return Ok(agent);
             }
