@@ -90,6 +90,20 @@ pub(super) fn place(site: &Site, run: &str) -> String {
     format!("{step}, {}{what} ({})", last.kind, last.seq)
 }
 
+/// Whether a run has begun a step: true from then on, however late it is asked.
+pub(super) fn reached(site: &Site, run: &str, step: &str) -> bool {
+    let Some(number) = steps(site, run).iter().position(|id| id == step) else { return false };
+    records(site, run)
+        .iter()
+        .any(|record| record.event["began"]["step"].as_u64() == u64::try_from(number).ok())
+}
+
+/// Whether the recipe was intended to be applied so many times.
+pub(super) fn deploying(site: &Site, run: &str, times: usize) -> bool {
+    let apply = |record: &Record| record.event["intended"]["call"]["run"]["procedure"] == "apply";
+    records(site, run).iter().filter(|record| apply(record)).count() >= times
+}
+
 /// When the first record of a kind came whose event satisfies a condition.
 pub(super) fn time_of(site: &Site, run: &str, kind: &str, wanted: impl Fn(&Value) -> bool) -> Option<u64> {
     let found = records(site, run).into_iter().find(|record| record.kind == kind && wanted(&record.event));

@@ -201,7 +201,7 @@ fn killed_in_the_middle_of_a_deployment() {
         let child = start(&scene.site, &["apply", ENV, "--release", &release, "--yes"]);
         let deploying = || {
             let Some((run, _)) = journal::progress(&scene.site, &old) else { return false };
-            journal::place(&scene.site, &run).starts_with("deploy@rest#0, intended \"apply\"")
+            journal::deploying(&scene.site, &run, 2)
         };
         strike(child, deploying, Duration::from_millis(wait)).expect("it was killed");
         let killed = journal::progress(&scene.site, &old).unwrap().0;
@@ -301,7 +301,7 @@ fn the_clock_of_a_drain_goes_on_while_the_program_is_dead() {
     let mut child = start(&site, &["apply", ENV, "--release", "2.0.0", "--yes"]);
     let begun = until("the drain-wait", || {
         let (run, _) = journal::progress(&site, &BTreeSet::new())?;
-        journal::place(&site, &run).starts_with("drain-wait").then_some(run)
+        journal::reached(&site, &run, "drain-wait@canary#0").then_some(run)
     });
     for _ in 0..3 {
         std::thread::sleep(Duration::from_millis(500));
@@ -336,7 +336,7 @@ fn a_signal_leaves_a_run_that_can_be_resumed() {
         let child = start(&site, &["apply", ENV, "--release", release, "--yes"]);
         until("the first deployment", || {
             let (run, _) = journal::progress(&site, &old)?;
-            journal::place(&site, &run).starts_with("deploy@canary").then_some(())
+            journal::deploying(&site, &run, 1).then_some(())
         });
         let id = child.id().to_string();
         assert!(

@@ -85,7 +85,7 @@ fn a_drain_that_a_reload_forgot_is_sent_again() {
     let child = start(&site, &["apply", ENV, "--release", "2.0.0", "--yes"]);
     let begun = until("the drain-wait of h2", || {
         let begun = journal::runs(&site).pop()?;
-        journal::place(&site, &begun).starts_with("drain-wait@rest#0").then_some(begun)
+        journal::reached(&site, &begun, "drain-wait@rest#0").then_some(begun)
     });
     site.haproxies[0].reload().unwrap();
     end_of(child).exits(0);

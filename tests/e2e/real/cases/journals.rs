@@ -37,7 +37,7 @@ fn record(path: &Path) {
     let mut child = start(&site, &["apply", ENV, "--release", "2.0.0", "--yes"]);
     let begun = until("the first deployment", || {
         let begun = journal::runs(&site).pop()?;
-        journal::place(&site, &begun).starts_with("deploy@canary#0, intended \"apply\"").then_some(begun)
+        journal::deploying(&site, &begun, 1).then_some(begun)
     });
     child.kill().unwrap();
     child.wait().unwrap();
