@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::event::{Blocked, Outcome};
 use crate::stage::{Stage, stages};
-use crate::state::{Active, Release, RunState, StepState, Way};
+use crate::state::{Active, Node, Release, RunState, StepState, Way};
 use crate::time::Timestamp;
 
 /// Facts that the state does not hold.
@@ -458,7 +458,8 @@ fn waiting(plan: &Plan, active: &Active) -> Option<Waiting> {
             let bake = wave.and_then(|wave| wave.bake_ms).unwrap_or(0);
             (String::from("the bake to end"), active.entered, Some(active.entered.plus(bake)))
         }
-        Stage::Survey | Stage::Nodes(_) => return None,
+        Stage::Nodes(_) => return doubt(plan, active),
+        Stage::Survey => return None,
     };
     let what = match &active.detour {
         Some((_, cause)) => format!("{members} to be put back as they were, since {}", cause.message),
@@ -469,6 +470,26 @@ fn waiting(plan: &Plan, active: &Active) -> Option<Waiting> {
         what,
         since: Rfc3339(since),
         until: until.map(Rfc3339),
+    })
+}
+
+/// Targets that are asked what became of a command: somebody who looks has to see why nothing goes on.
+fn doubt(plan: &Plan, active: &Active) -> Option<Waiting> {
+    let work = active.nodes.get(&active.stage)?;
+    let mut said = Vec::new();
+    let mut latest = None;
+    for target in work.doubts() {
+        if let Some(Node::Doubt { until, reason, .. }) = work.get(target) {
+            said.push(format!("`{}` ({reason})", plan.target_name(target)));
+            latest = latest.max(Some(*until));
+        }
+    }
+    let until = latest?;
+    Some(Waiting {
+        step: plan.step_id(active.step),
+        what: format!("word of what became of a command on {}", said.join(", ")),
+        since: Rfc3339(active.entered),
+        until: Some(Rfc3339(until)),
     })
 }
 
