@@ -158,7 +158,7 @@ fn killed_on_the_way_there_over_ssh() {
 
 #[test]
 fn killed_on_the_way_there_on_this_machine() {
-    way_there(false, 5, 6, 18);
+    way_there(false, 5, 7, 15);
 }
 
 /// One kill at each of several places of a release that fails late and is returned.
@@ -175,7 +175,7 @@ fn killed_on_the_way_back() {
     let turned = journal::records(&scene.site, &run_of_reference);
     let turned = turned.iter().find(|record| record.kind == "turned_back").unwrap().seq;
     let records = journal::progress(&scene.site, &BTreeSet::new()).unwrap().1;
-    for place in (turned - 3..=records).step_by(7) {
+    for place in (turned - 3..=records).step_by(8) {
         let release = format!("2.{place}.0");
         if let Some(killed) = scene.killed_after(&release, place) {
             assert_eq!(status(&scene.site)["state"], "interrupted");
@@ -186,7 +186,7 @@ fn killed_on_the_way_back() {
         let deeds = named(scene.deeds(), &release, "1.0.0");
         assert_eq!(deeds, wanted, "{}", bad("a way back", place, &deeds, &wanted));
     }
-    scene.end(11);
+    scene.end(10);
 }
 
 /// A deployment takes a while: the program is killed before it reached the target, in its middle, and at its end.
@@ -194,7 +194,7 @@ fn killed_on_the_way_back() {
 fn killed_in_the_middle_of_a_deployment() {
     let mut scene = Scene::new(true, Rollout::default());
     let mut before = "1.0.0".to_owned();
-    for wait in [0, 40, 80, 120, 160, 200, 240, 280] {
+    for wait in [0, 50, 100, 150, 200, 250] {
         let release = format!("2.{wait}.0");
         scene.site.pack(&release).unwrap();
         let old: BTreeSet<String> = journal::runs(&scene.site).into_iter().collect();
@@ -217,7 +217,7 @@ fn killed_in_the_middle_of_a_deployment() {
         }
         before = release;
     }
-    scene.end(8);
+    scene.end(6);
 }
 
 #[test]

@@ -63,6 +63,11 @@ fn a_host_lost_in_mid_command_is_asked_before_anything_is_repeated() {
     std::thread::sleep(Duration::from_millis(2_500));
     let seen = status(&site);
     assert_eq!(drained(&seen), ["h2"], "it stays out");
+    assert_eq!(seen["state"], "waiting", "{seen}");
+    let why = seen["waiting"]["what"].as_str().unwrap();
+    assert!(why.contains("what became of") && why.contains("cannot be asked"), "{why}");
+    let text = run(&site, &["status"]).exits(0).out;
+    assert!(text.contains("cannot be asked"), "{text}");
     for bridge in &site.bridges {
         assert_eq!(orders(bridge, "h3"), [""; 0], "the next host follows a lost one");
     }
