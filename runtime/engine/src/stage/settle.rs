@@ -1,6 +1,7 @@
 //! Until every instance shows the members healthy in service, in two reads in a row, and for `minReady`. A member that
 //! does not get there is taken out again: it never stays in service unless it is healthy.
 
+use super::judge::proven;
 use super::{Ctx, Move};
 use crate::call::Change;
 use crate::event::{Cause, Detour};
@@ -32,7 +33,9 @@ pub(super) fn next(ctx: Ctx<'_>) -> Move {
         return Move::Detour(Detour::TakeOutAndFail, Cause::new(over(ctx, view.complete())));
     }
     // Some load balancers accept a restore and skip it; it is asked for again, at most once a poll.
-    let out = ctx.pairs(&ctx.active.targets, false, |_, seen| seen.admin == Admin::Out);
+    let out = ctx.pairs(&ctx.active.targets, false, |target, seen| {
+        seen.admin == Admin::Out && (ctx.exempt(target) || proven(seen))
+    });
     let again = memory.sent.map_or(ctx.active.entered, |sent| sent).plus(pool.poll_interval_ms);
     if pool.capabilities.sees_members && view.complete() && !out.is_empty() && ctx.now >= again {
         return ctx.change(Change::Restore, out, None);

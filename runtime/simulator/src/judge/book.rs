@@ -58,8 +58,10 @@ pub(super) struct Target {
     pub last: Option<Command>,
     /// Since then it passed its post-test.
     pub tested: bool,
-    /// Procedures that ended well, with how often.
-    pub done: BTreeMap<Procedure, u32>,
+    /// It was taken out of service, and nothing ran on it since: put back, it is as it was.
+    pub as_it_was: bool,
+    /// Procedures that ended well, with the calls that did.
+    pub done: BTreeMap<Procedure, BTreeSet<u64>>,
     /// The newest execution of each procedure, until the opposite one runs.
     pub executed: BTreeMap<Procedure, u64>,
     /// Calls that are known to have failed.
@@ -233,11 +235,14 @@ impl<'p> Book<'p> {
                 if !super::nodes::changes(*procedure) {
                     return;
                 }
-                let same = book.last.as_ref().is_some_and(|last| last.no == no);
+                // Known to be not begun by an answer that the process did not live to record: then it begins now.
+                let same =
+                    book.last.as_ref().is_some_and(|last| last.no == no && last.outcome != Known::NotBegun);
                 if !same {
                     super::nodes::begin(book, *procedure);
                 }
                 book.touched = true;
+                book.as_it_was = false;
                 book.tested = false;
                 book.drained = None;
                 book.last = Some(Command { no, procedure: *procedure, outcome: Known::Nothing, asked: None });
@@ -255,7 +260,9 @@ impl<'p> Book<'p> {
                     Change::Drain => {
                         if book.stack.last() == Some(&Begun::Restored) {
                             book.stack.pop();
+                            book.as_it_was = true;
                         } else if book.stack.is_empty() {
+                            book.as_it_was = true;
                             book.stack.push(Begun::Drained);
                             book.served = serves;
                         }
@@ -275,7 +282,9 @@ impl<'p> Book<'p> {
                             Some(Begun::Ran(_)) => book.stack.push(Begun::Restored),
                             Some(Begun::Restored) | None => {}
                         }
-                        book.returning.insert(one.instance);
+                        if !book.as_it_was {
+                            book.returning.insert(one.instance);
+                        }
                         book.returned = at;
                         book.drained = None;
                     }
@@ -367,6 +376,11 @@ impl<'p> Book<'p> {
             {
                 book.stack.pop();
                 book.drained = None;
+            }
+            // The same for a restore that its process did not live to send.
+            if fresh && view.out(target) && book.stack.last() == Some(&Begun::Restored) {
+                book.stack.pop();
+                book.returning.clear();
             }
             if !book.returning.is_empty() && fresh {
                 let seen = |instance: &u32| view.seen(target, *instance as usize).serves();

@@ -48,7 +48,7 @@ impl Book<'_> {
                 continue;
             }
             for procedure in &wanted {
-                let times = book.done.get(procedure).copied().unwrap_or(0);
+                let times = book.done.get(procedure).map_or(0, |calls| calls.len());
                 if times != 1 {
                     let says =
                         format!("succeeded, but {procedure:?} ended well {times} times on target {target}");

@@ -34,8 +34,6 @@ pub(super) fn begin(book: &mut Target, procedure: Procedure) {
 
 /// More is known of the newest command.
 pub(super) fn know(book: &mut Target, procedure: Procedure, outcome: Known) {
-    // An answer that a process did not live to record is given once more by the probe.
-    let news = book.last.as_ref().is_none_or(|last| last.outcome != outcome);
     if let Some(last) = &mut book.last {
         last.outcome = outcome;
         if matches!(outcome, Known::Failed | Known::NotBegun) {
@@ -55,8 +53,9 @@ pub(super) fn know(book: &mut Target, procedure: Procedure, outcome: Known) {
         }
         (Known::Done, None) | (Known::Nothing | Known::Failed, _) | (Known::NotBegun, Some(_)) => {}
     }
-    if outcome == Known::Done && news {
-        *book.done.entry(procedure).or_insert(0) += 1;
+    // By number: an answer that a process did not live to record is given once more by the probe.
+    if let (Known::Done, Some(last)) = (outcome, &book.last) {
+        book.done.entry(procedure).or_default().insert(last.no);
     }
 }
 
@@ -132,6 +131,10 @@ impl Book<'_> {
         let undone = undoes(procedure);
         let opposite = |other: &Procedure| undoes(*other) == Some(procedure) || undone == Some(*other);
         let Some(book) = self.targets.get_mut(target as usize) else { return };
+        // It was taken for not begun by an answer that its process did not live to record.
+        if undone.is_none() && !book.stack.contains(&Begun::Ran(procedure)) {
+            begin(book, procedure);
+        }
         // The other way was gone since: what was done before it counts no more.
         let before = book.executed.insert(procedure, no);
         book.executed.retain(|other, _| !opposite(other));

@@ -108,7 +108,8 @@ impl Book<'_> {
         let checks = self.plan.pool.as_ref().is_some_and(|pool| pool.capabilities.checks_while_out);
         for one in on {
             for target in &one.targets {
-                let Some(book) = self.target(target.0) else { continue };
+                // Nothing ran on it since it was taken out: it goes back as it was, well or not.
+                let Some(book) = self.target(target.0).filter(|book| !book.as_it_was) else { continue };
                 if let Some(says) = self.not_ready(book) {
                     let says = format!("`{}` goes back, but {says}", self.name(target.0));
                     found.push(self.violation("I2a", at, Some(no), says));
